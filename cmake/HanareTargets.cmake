@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One static target per folder of src/, each linking only the folders it may include, and the
+# shared library made of all of them.
+
+add_library(hanare_options INTERFACE)
+target_compile_features(hanare_options INTERFACE c_std_11 cxx_std_23)
+target_compile_options(hanare_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion
+  $<$<BOOL:${HANARE_WERROR}>:-Werror>
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+target_include_directories(hanare_options INTERFACE
+  ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+target_link_libraries(hanare_options INTERFACE Threads::Threads)
+target_compile_definitions(hanare_options INTERFACE
+  _GNU_SOURCE HANARE_VERSION="${PROJECT_VERSION}"
+  $<$<OR:$<CONFIG:Debug>,$<BOOL:${HANARE_CHECKED}>>:HANARE_CHECK_LOCK_RANKS>)
+
+set_property(GLOBAL PROPERTY HANARE_LAYERS "")
+
+# hanare_layer(NAME DEPENDS LAYER...): library hanare_NAME from src/NAME/**.cpp and, from the
+# *_test.cpp beside them, the test program hanare_NAME_test.
+function(hanare_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  if(NOT sources)
+    file(WRITE ${CMAKE_BINARY_DIR}/generated/${name}_empty.cpp "")
+    set(sources ${CMAKE_BINARY_DIR}/generated/${name}_empty.cpp)
+  endif()
+  add_library(hanare_${name} STATIC ${sources})
+  set_target_properties(hanare_${name} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+  target_link_libraries(hanare_${name} PUBLIC hanare_options)
+  foreach(layer IN LISTS ARG_DEPENDS)
+    target_link_libraries(hanare_${name} PUBLIC hanare_${layer})
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY HANARE_LAYERS ${name})
+  if(HANARE_BUILD_TESTS AND tests)
+    add_executable(hanare_${name}_test ${tests})
+    target_link_libraries(hanare_${name}_test PRIVATE hanare_${name} GTest::gtest_main)
+    add_test(NAME ${name} COMMAND hanare_${name}_test)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS unit)
+  endif()
+endfunction()
+
+# libhanare.so from all layers, exporting what src/capi/hanare.map lists.  The layers that define
+# exported symbols enter as objects, so that the linker keeps them; the others as archives.
+function(hanare_shared_library)
+  add_library(hanare SHARED $<TARGET_OBJECTS:hanare_capi> $<TARGET_OBJECTS:hanare_hook>)
+  get_property(layers GLOBAL PROPERTY HANARE_LAYERS)
+  foreach(layer IN LISTS layers)
+    target_link_libraries(hanare PRIVATE hanare_${layer})
+  endforeach()
+  set(map ${CMAKE_SOURCE_DIR}/src/capi/hanare.map)
+  target_link_options(hanare PRIVATE -Wl,--version-script=${map} -Wl,-z,now)
+  set_target_properties(hanare PROPERTIES VERSION ${PROJECT_VERSION} LINKER_LANGUAGE CXX
+    SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
+  target_include_directories(hanare PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+endfunction()

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything of the public C API.
+ */
+#ifndef HANARE_HANARE_H
+#define HANARE_HANARE_H
+
+#include "hanare/pool.h"
+#include "hanare/stats.h"
+#include "hanare/status.h"
+
+#endif

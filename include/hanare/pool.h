@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pools and regions: memory larger than the local budget, used with plain loads and stores
+ * (DLM: Midorikawa, Kurokawa, Himeno, 2009, sections 2.2 and 3.3).
+ *
+ * Conventions of the whole C API
+ *   1. Every function that can fail returns hanare_status; hanare_last_error() has the text.
+ *   2. Outputs come last and are written only on success.
+ *   3. Option structs begin with struct_size; set it to sizeof the struct.  Zero means "default"
+ *      for every other field.
+ *   4. Any function may be called from any thread at any time, except that hanare_pool_close and
+ *      hanare_free must not run while another thread uses what they end.
+ *   5. Sizes and addresses are in bytes.
+ *
+ * Limits to know: a system call that is given absent far memory fails with EFAULT (pin the range
+ * first, hanare_pin).  A child of fork() does not inherit far memory; touching it there ends the
+ * child with SIGBUS and one line of explanation.
+ */
+#ifndef HANARE_POOL_H
+#define HANARE_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hanare/export.h"
+#include "hanare/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A local byte budget plus a store.  Opaque. */
+typedef struct hanare_pool hanare_pool;
+
+typedef struct hanare_pool_options {
+    size_t struct_size;
+    /* Local memory for frames and their metadata, at least 16 blocks.  Default: 80 % of the
+     * cgroup limit or of MemAvailable, whichever is smaller. */
+    uint64_t local_bytes;
+    /* Where absent blocks live: "file:DIR[?size=SIZE]".  Default: a file in $TMPDIR, else
+     * /var/tmp. */
+    const char *store;
+    /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
+     * Default 256 KiB. */
+    uint64_t block_bytes;
+    /* "auto" (default), "sigbus-move" or "sigbus-copy". */
+    const char *engine;
+    /* Blocks fetched ahead of a sequential stream; default 16, HANARE_READ_AHEAD_OFF for none. */
+    uint32_t read_ahead_blocks;
+    /* HANARE_POOL_* flags, or'ed. */
+    uint32_t flags;
+} hanare_pool_options;
+
+#define HANARE_READ_AHEAD_OFF UINT32_MAX
+
+/* Accept a store directory on tmpfs (its blocks then occupy memory after all). */
+#define HANARE_POOL_ALLOW_TMPFS 0x1u
+
+/* Opens a pool.  `options` may be NULL.  Options left at zero come from HANARE_* variables, the
+ * configuration file and the built-in defaults, in this order.
+ * Errors: INVALID_ARGUMENT, STORE_UNAVAILABLE (missing, read-only, on tmpfs), STORE_FULL,
+ * NOT_SUPPORTED (no engine works here), NO_MEMORY. */
+HANARE_API hanare_status hanare_pool_open(const hanare_pool_options *options, hanare_pool **pool);
+
+/* Ends the pool and every region of it.  BUSY while anything is pinned. */
+HANARE_API hanare_status hanare_pool_close(hanare_pool *pool);
+
+typedef struct hanare_alloc_options {
+    size_t struct_size;
+    /* A power of two from 4 KiB to 4 MiB; default: the pool's. */
+    uint64_t block_bytes;
+} hanare_alloc_options;
+
+/* Reserves `bytes` of far memory, zero-filled, aligned to the block size; room for it in the store
+ * is reserved as well.  `options` may be NULL.
+ * Errors: INVALID_ARGUMENT (zero or absurd size, bad block size), LIMIT (budget below 16 blocks of
+ * this size), STORE_FULL, NO_MEMORY (address space). */
+HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
+                                      const hanare_alloc_options *options, void **address);
+
+/* Gives a region back.  `address` is what hanare_alloc returned.  BUSY while blocks are pinned.
+ * A thread that touches the region later gets SIGSEGV; one that waits in a fault gets SIGBUS with
+ * one line. */
+HANARE_API hanare_status hanare_free(hanare_pool *pool, void *address);
+
+typedef enum hanare_advice {
+    HANARE_ADVICE_NORMAL = 0,     /* find sequential streams by itself (default) */
+    HANARE_ADVICE_SEQUENTIAL = 1, /* read ahead from the first fault, drop behind */
+    HANARE_ADVICE_RANDOM = 2,     /* never read ahead */
+    HANARE_ADVICE_WILLNEED = 3,   /* start fetching the range now, return at once */
+    HANARE_ADVICE_DONTNEED = 4    /* write the range back if dirty and release its frames */
+} hanare_advice;
+
+/* SEQUENTIAL, RANDOM and NORMAL hold for the whole region that contains the range, until changed;
+ * WILLNEED and DONTNEED act once on the blocks of [address, address + bytes).  DONTNEED keeps the
+ * data (unlike madvise) and skips pinned blocks. */
+HANARE_API hanare_status hanare_advise(hanare_pool *pool, const void *address, size_t bytes,
+                                       hanare_advice advice);
+
+/* Starts fetching the blocks of a range and returns at once; the same as WILLNEED. */
+HANARE_API hanare_status hanare_prefetch(hanare_pool *pool, const void *address, size_t bytes);
+
+typedef enum hanare_access { HANARE_ACCESS_READ = 1, HANARE_ACCESS_WRITE = 2 } hanare_access;
+
+/* Makes every block of the range resident with the given right and keeps it so until hanare_unpin
+ * of the same range; pins nest.  Pinned memory may be handed to system calls and devices.
+ * Errors: LIMIT when less than 16 unpinned frames would remain, STORE_IO, CORRUPT. */
+HANARE_API hanare_status hanare_pin(hanare_pool *pool, const void *address, size_t bytes,
+                                    hanare_access access);
+HANARE_API hanare_status hanare_unpin(hanare_pool *pool, const void *address, size_t bytes);
+
+/* Writes dirty blocks of the range to the store and returns when they are there; address NULL and
+ * bytes 0 mean the whole pool.  The blocks stay in local memory.  BUSY, after everything else was
+ * written, when dirty blocks are pinned.  Errors: STORE_IO, STORE_FULL. */
+HANARE_API hanare_status hanare_flush(hanare_pool *pool, const void *address, size_t bytes);
+
+/* Version of the library at run time, "major.minor.patch"; static storage. */
+HANARE_API const char *hanare_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

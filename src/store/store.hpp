@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Store: where absent blocks live.  A store is a flat range of bytes addressed by offset; the pager
+// reserves an extent per region and keeps block i of a region at extent + i * block_bytes.
+// Checksums are the pager's: a store only moves bytes.
+//
+// Two ways in:
+//   read() and write()   synchronous, any thread, called from fault handlers: they neither
+//                        allocate, nor throw, nor take a lock that user code can hold.
+//   IoChannel            asynchronous, used by one thread (the pool's keeper) for read-ahead and
+//                        write-back; only notify() may be called by other threads and handlers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace hanare::store {
+
+enum class IoKind : uint8_t { kRead, kWrite };
+
+// One asynchronous transfer.  The caller owns it and its memory until it is completed.  Offset,
+// memory and bytes are multiples of 4 KiB.
+struct IoRequest {
+    IoKind kind = IoKind::kRead;
+    hanare_status status = HANARE_STATUS_OK;  // set at completion
+    uint64_t offset = 0;
+    std::byte* memory = nullptr;
+    size_t bytes = 0;
+    size_t done_bytes = 0;      // the channel's: progress of a short transfer
+    IoRequest* next = nullptr;  // the channel's: list of completed requests
+};
+
+class IoChannel {
+public:
+    virtual ~IoChannel() = default;
+
+    // Starts a transfer, or returns false when as much is in flight as the channel allows; try
+    // again after a completion.
+    virtual bool submit(IoRequest& request) noexcept = 0;
+    // Hands the operating system what submit() has gathered; wait() does so, too.
+    virtual void flush() noexcept = 0;
+    // The next completed transfer, nullptr when there is none now.  Never waits.
+    virtual IoRequest* next_completed() noexcept = 0;
+    // Returns when a transfer is completed, notify() was called since the last wait, or
+    // `timeout_ms` has passed (negative: no limit).
+    virtual void wait(int timeout_ms) noexcept = 0;
+    // Ends the current or next wait().  Any thread, async-signal-safe.
+    virtual void notify() noexcept = 0;
+    // Transfers started and not yet returned by next_completed().
+    virtual size_t in_flight() const noexcept = 0;
+};
+
+class Store {
+public:
+    virtual ~Store() = default;
+
+    // Reserves room; the offset is a multiple of 4 MiB.  STORE_FULL when there is none.  The
+    // content is undefined until written.  Any thread.
+    virtual Result<uint64_t> reserve(uint64_t bytes) = 0;
+    virtual void release(uint64_t offset, uint64_t bytes) noexcept = 0;
+
+    virtual hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept = 0;
+    virtual hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept = 0;
+
+    virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
+
+    // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.
+    virtual std::string describe() const = 0;
+    // errno of the last transfer that failed, 0 if none did; for the line that explains a SIGBUS.
+    virtual int last_errno() const noexcept = 0;
+    // Ends the store in a child of fork(): closes descriptors, releases nothing of the parent's.
+    virtual void abandon_in_child() noexcept = 0;
+};
+
+// What to open; parsed from a SPEC by config/store_spec.hpp.
+struct FileStoreOptions {
+    std::string directory;
+    uint64_t size_bytes = 0;   // preallocated at open when not 0, and then the limit
+    bool allow_tmpfs = false;
+    bool use_direct = true;    // O_DIRECT; falls back by itself where it is refused
+    bool use_uring = true;     // io_uring for channels; falls back by itself where it is refused
+    size_t in_flight_bytes_max = 8u << 20;  // cap of one channel
+};
+
+Result<std::unique_ptr<Store>> open_file_store(const FileStoreOptions& options);
+
+}  // namespace hanare::store

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RankedLock: the only lock that a fault handler may take.  Spins briefly, then sleeps on a futex;
+// no user code ever holds one.  Ranks order all locks of the process: a thread takes them in
+// rising rank only, which debug builds check (HANARE_CHECK_LOCK_RANKS).
+//
+// A user signal handler that touches far memory may interrupt a thread anywhere.  If that thread
+// held a RankedLock the fault would wait for itself; therefore locks are held with all signals
+// blocked: fault handlers run so by sigaction's mask, every other caller opens a sys::SignalBlock
+// first.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/thread_annotations.hpp"
+
+namespace hanare::sys {
+
+// Lower ranks are taken first.  docs/architecture.md, "Lock order".
+enum class LockRank : uint32_t {
+    kRuntime = 10,   // the runtime object: list of pools
+    kPool = 20,      // a pool's regions and its store extents
+    kFrames = 30,    // frame lists and replacement queues
+    kStreams = 40,   // a region's stream table
+    kRequests = 50,  // the queue from faulting threads to the keeper
+    kLeaf = 90,
+};
+
+class HANARE_CAPABILITY("lock") RankedLock {
+public:
+    explicit constexpr RankedLock(LockRank rank) : rank_(static_cast<uint32_t>(rank)) {}
+    RankedLock(const RankedLock&) = delete;
+    RankedLock& operator=(const RankedLock&) = delete;
+
+    void lock() noexcept HANARE_ACQUIRE() {
+        check_order();
+        uint32_t free = kFree;
+        if (!word_.compare_exchange_strong(free, kHeld, std::memory_order_acquire)) lock_slow();
+        note_acquired();
+    }
+
+    bool try_lock() noexcept HANARE_TRY_ACQUIRE(true) {
+        uint32_t free = kFree;
+        if (!word_.compare_exchange_strong(free, kHeld, std::memory_order_acquire)) return false;
+        note_acquired();
+        return true;
+    }
+
+    void unlock() noexcept HANARE_RELEASE();
+
+private:
+    static constexpr uint32_t kFree = 0;
+    static constexpr uint32_t kHeld = 1;
+    static constexpr uint32_t kContended = 2;
+
+    void lock_slow() noexcept;
+#if defined(HANARE_CHECK_LOCK_RANKS)
+    void check_order() const noexcept;
+    void note_acquired() noexcept;
+#else
+    void check_order() const noexcept {}
+    void note_acquired() noexcept {}
+#endif
+
+    std::atomic<uint32_t> word_{kFree};
+    [[maybe_unused]] const uint32_t rank_;
+    [[maybe_unused]] uint32_t outer_rank_ = 0;  // what the holder held before; its own
+};
+
+class HANARE_SCOPED_CAPABILITY LockGuard {
+public:
+    explicit LockGuard(RankedLock& lock) noexcept HANARE_ACQUIRE(lock) : lock_(lock) { lock_.lock(); }
+    ~LockGuard() HANARE_RELEASE() { lock_.unlock(); }
+    LockGuard(const LockGuard&) = delete;
+    LockGuard& operator=(const LockGuard&) = delete;
+
+private:
+    RankedLock& lock_;
+};
+
+// One turn of a busy wait: pauses, and gives the core away when it has lasted long.  Returns false
+// once the caller should sleep instead (about 20 us).
+class SpinWait {
+public:
+    bool spin() noexcept {
+        if (turns_ >= kTurnsMax) return false;
+        ++turns_;
+        __builtin_ia32_pause();
+        return true;
+    }
+
+private:
+    static constexpr uint32_t kTurnsMax = 400;
+    uint32_t turns_ = 0;
+};
+
+}  // namespace hanare::sys

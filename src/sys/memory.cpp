@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/memory.hpp"
+
+#include <cerrno>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/units.hpp"
+#include "sys/inject.hpp"
+
+namespace hanare::sys {
+
+Result<Mapping> Mapping::reserve(size_t bytes, size_t alignment) {
+    const size_t slack = alignment > kOsPageBytes ? alignment : 0;
+    void* raw = MAP_FAILED;
+    if (const int injected = inject::next_errno(inject::Call::kMmap); injected != 0) {
+        errno = injected;
+    } else if (bytes + slack > bytes || slack == 0) {
+        raw = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    } else {
+        errno = ENOMEM;
+    }
+    if (raw == MAP_FAILED) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "cannot reserve %s of address space",
+                          format_size(bytes).c_str());
+    }
+    const auto start = reinterpret_cast<uintptr_t>(raw);
+    const uintptr_t aligned = round_up(start, alignment);
+    const uintptr_t end = start + bytes + slack;
+    if (aligned > start) munmap(raw, aligned - start);
+    if (end > aligned + bytes) munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
+    return Mapping(reinterpret_cast<std::byte*>(aligned), bytes);
+}
+
+Mapping::~Mapping() {
+    if (address_ != nullptr) munmap(address_, bytes_);
+}
+
+int Mapping::advise(int advice) const noexcept { return sys::advise(address_, bytes_, advice); }
+
+int advise(void* address, size_t bytes, int advice) noexcept {
+    const int saved_errno = errno;
+    int error = 0;
+    do {
+        error = madvise(address, bytes, advice) == 0 ? 0 : errno;
+    } while (error == EAGAIN || error == EINTR);
+    errno = saved_errno;
+    return error;
+}
+
+int poison(void* address, size_t bytes) noexcept {
+    const int saved_errno = errno;
+    int error = 0;
+    const int empty = memfd_create("hanare-poison", MFD_CLOEXEC);
+    if (empty < 0 || mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                          empty, 0) == MAP_FAILED) {
+        error = errno;
+    }
+    if (empty >= 0) close(empty);
+    errno = saved_errno;
+    return error;
+}
+
+}  // namespace hanare::sys

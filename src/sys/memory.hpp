@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Anonymous mappings.  Nothing here touches the mapped memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/result.hpp"
+
+namespace hanare::sys {
+
+// Owns an anonymous, private, no-reserve, read-write mapping.  Movable; unmaps itself.
+class Mapping {
+public:
+    Mapping() = default;
+    // `bytes` and `alignment` are multiples of the OS page; alignment is a power of two.
+    static Result<Mapping> reserve(size_t bytes, size_t alignment);
+
+    Mapping(Mapping&& other) noexcept
+        : address_(std::exchange(other.address_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    Mapping& operator=(Mapping&& other) noexcept {
+        std::swap(address_, other.address_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~Mapping();
+
+    std::byte* address() const { return address_; }
+    size_t bytes() const { return bytes_; }
+
+    // Advice values are MADV_*.  Returns 0 or an errno value.  Async-signal-safe.
+    int advise(int advice) const noexcept;
+
+private:
+    Mapping(std::byte* address, size_t bytes) : address_(address), bytes_(bytes) {}
+
+    std::byte* address_ = nullptr;
+    size_t bytes_ = 0;
+};
+
+// madvise(2); returns 0 or an errno value, retrying EAGAIN and EINTR.  Async-signal-safe.
+int advise(void* address, size_t bytes, int advice) noexcept;
+
+// Replaces [address, address + bytes) by a mapping whose every access raises SIGBUS (a file of no
+// length).  Returns 0 or an errno value.  Async-signal-safe.
+int poison(void* address, size_t bytes) noexcept;
+
+}  // namespace hanare::sys

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocking signals around code that holds locks a fault handler may also want.
+#pragma once
+
+#include <csignal>
+
+namespace hanare::sys {
+
+// Blocks every signal of the calling thread for its life.  Synchronous faults (SIGBUS, SIGSEGV)
+// inside it would kill the process, which is what we want: the pager never faults on far memory.
+// Nests.  Async-signal-safe.
+class SignalBlock {
+public:
+    SignalBlock() noexcept;
+    ~SignalBlock();
+    SignalBlock(const SignalBlock&) = delete;
+    SignalBlock& operator=(const SignalBlock&) = delete;
+
+private:
+    sigset_t saved_;
+};
+
+// rt_sigprocmask(2) itself, past any interposed libc wrapper.  `saved` may be null.
+void set_signal_mask(const sigset_t& mask, sigset_t* saved) noexcept;
+
+}  // namespace hanare::sys
