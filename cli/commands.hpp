@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of `hanare` and what they share.  A subcommand is one function add_NAME(), which
+// main() calls once: it creates the CLI11 subcommand, its flags, and what runs when it is chosen:
+//
+//   void add_demo(CLI::App& app) {
+//       CLI::App* demo = app.add_subcommand("demo", "the main job under memory pressure");
+//       auto overrides = add_option_flags(*demo, {OptionId::local_bytes, OptionId::store});
+//       set_run(*demo, [overrides] { return run_demo(*overrides); });
+//   }
+//
+// Single-threaded.  CLI11's own environment and configuration-file features are not used: their
+// precedence is not ours (config/options.hpp).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/result.hpp"
+#include "config/options.hpp"
+
+namespace hanare::cli {
+
+inline constexpr int kExitSuccess = 0;
+inline constexpr int kExitCannotRun = 1;       // doctor: something prevents Hanare from running
+inline constexpr int kExitBadUsage = 2;        // after one line: flag, value, what is allowed
+inline constexpr int kExitInternalFailure = 70;  // after one line: what failed, what to do
+
+void add_info(CLI::App& app);
+void add_doctor(CLI::App& app);
+void add_demo(CLI::App& app);
+void add_bench(CLI::App& app);
+
+// What the subcommand does when it is chosen; the returned value is the exit status.
+void set_run(CLI::App& subcommand, std::function<int()> run);
+
+// Gives the subcommand the flag of each named option (all when none is named), as text; checking
+// is config::load_options' work.  The list is filled by parsing and so complete inside set_run().
+std::shared_ptr<config::Overrides> add_option_flags(CLI::App& subcommand,
+                                                    std::vector<config::OptionId> which = {});
+
+// load_options(), its warnings logged and the log level set.
+Result<config::Options> load_and_apply(const config::Overrides& overrides);
+
+// Prints "hanare: error: TEXT" and returns the exit status it stands for: kExitBadUsage for values
+// that the user can correct, kExitInternalFailure for the rest.
+int report(const Error& error);
+
+}  // namespace hanare::cli
