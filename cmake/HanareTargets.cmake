@@ -19,10 +19,10 @@ target_compile_definitions(hanare_options INTERFACE
 
 set_property(GLOBAL PROPERTY HANARE_LAYERS "")
 
-# hanare_layer(NAME DEPENDS LAYER...): library hanare_NAME from src/NAME/**.cpp and, from the
-# *_test.cpp beside them, the test program hanare_NAME_test.
+# hanare_layer(NAME [SERIAL_TESTS] DEPENDS LAYER...): library hanare_NAME from src/NAME/**.cpp and,
+# from the *_test.cpp beside them, the test program hanare_NAME_test.
 function(hanare_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL_TESTS" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
@@ -43,8 +43,12 @@ function(hanare_layer name)
   if(HANARE_BUILD_TESTS AND tests)
     add_executable(hanare_${name}_test ${tests})
     target_link_libraries(hanare_${name}_test PRIVATE hanare_${name} GTest::gtest_main)
-    add_test(NAME ${name} COMMAND hanare_${name}_test)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS unit)
+    set(serial "")
+    if(ARG_SERIAL_TESTS)
+      set(serial SERIAL)
+    endif()
+    hanare_add_test(NAME ${name} COMMAND hanare_${name}_test TARGET hanare_${name}_test
+      LABELS unit asan ${serial})
   endif()
 endfunction()
 
@@ -61,5 +65,7 @@ function(hanare_shared_library)
   set_target_properties(hanare PROPERTIES VERSION ${PROJECT_VERSION} LINKER_LANGUAGE CXX
     SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
   target_include_directories(hanare PUBLIC
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  add_library(hanare::hanare ALIAS hanare)
 endfunction()

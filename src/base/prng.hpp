@@ -36,7 +36,8 @@ public:
 
     // Uniform in [0, bound), by multiply-shift; the bias is below 2^-64 * bound.
     constexpr uint64_t below(uint64_t bound) {
-        return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+        __extension__ using Wide = unsigned __int128;
+        return static_cast<uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
     }
 
     // Uniform in [0, 1), 53 bits.

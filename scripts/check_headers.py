@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compiles every header alone: those under include/ (but .hpp) as C11, all of them as C++20, the
+# library's own as C++23; warnings are errors.
+#
+# check_headers.py --cc CC --cxx CXX [--include DIR]... [--self-test]
+import argparse
+import concurrent.futures
+import os
+import shlex
+import subprocess
+
+import checklib
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+def jobs(root, cc, cxx, includes):
+    """(header, language, command) for every header and every language it must compile in."""
+    flags = ["-fsyntax-only", *WARNINGS, f"-I{root}/include"]
+    internal = [*flags, f"-I{root}/src", f"-I{root}", "-D_GNU_SOURCE", "-Wno-unused-function"]
+    internal += [f"-I{folder}" for folder in includes]
+    for header in checklib.sources(root, "include"):
+        name = header.relative_to(root / "include")
+        if header.suffix == ".h":
+            yield name, "C11", [*cc, "-x", "c", "-std=c11", *flags, "-"]
+        yield name, "C++20", [*cxx, "-x", "c++", "-std=c++20", *flags, "-"]
+    for header in checklib.sources(root, "src", "cli", "bench"):
+        if header.suffix in (".h", ".hpp"):
+            name = header.relative_to(root)
+            yield name, "C++23", [*cxx, "-x", "c++", "-std=c++23", *internal, "-"]
+
+
+def compile_alone(job):
+    name, language, command = job
+    # Twice: a header must also survive being included again.  The declaration is there because ISO
+    # C forbids an empty unit.
+    unit = f'#include "{name}"\n#include "{name}"\nextern int not_empty;\n'
+    done = subprocess.run(command, input=unit, capture_output=True, text=True)
+    if done.returncode == 0:
+        return []
+    return [f"{name} does not compile alone as {language}:\n{done.stderr.rstrip()}"]
+
+
+def check(root, cc, cxx, includes):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(compile_alone, jobs(root, cc, cxx, includes))
+    return [finding for findings in found for finding in findings]
+
+
+def self_test(cc, cxx):
+    good = "#pragma once\n#include <stddef.h>\nstatic inline size_t one(void) { return 1; }\n"
+    return checklib.self_test("the header check", lambda root: check(root, cc, cxx, []), [
+        ("good", {"include/hanare/a.h": good, "src/base/b.hpp": good}, None),
+        ("incomplete", {"include/hanare/a.h": "#pragma once\nsize_t one(void);\n"},
+         "hanare/a.h does not compile alone as C11"),
+        ("C++ in C", {"include/hanare/a.h": "#pragma once\n#include <stddef.h>\nenum class A { b };\n"},
+         "hanare/a.h does not compile alone as C11"),
+        ("C in C++", {"include/hanare/a.h": "#pragma once\nstruct a { int new; };\n"},
+         "hanare/a.h does not compile alone as C++20"),
+        ("no guard", {"include/hanare/a.h": "struct a { int b; };\n"}, "as C11"),
+        ("newer C++ in public", {"include/hanare/a.hpp":
+         "#pragma once\n#include <expected>\nusing A = std::expected<int, int>;\n"}, "as C++20"),
+        ("internal", {"src/base/b.hpp": "#pragma once\nstd::string name();\n"},
+         "src/base/b.hpp does not compile alone as C++23"),
+    ])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cc", default="cc", type=shlex.split)
+    parser.add_argument("--cxx", default="c++", type=shlex.split)
+    parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("--self-test", action="store_true")
+    args = parser.parse_args()
+    if args.self_test:
+        return self_test(args.cc, args.cxx)
+    count = len(list(jobs(checklib.ROOT, args.cc, args.cxx, [])))
+    findings = check(checklib.ROOT, args.cc, args.cxx, args.include)
+    return checklib.report("headers", findings, f"{count} compilations of single headers")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
