@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/uring_channel.hpp"
+
+#include <cerrno>
+
+#include "sys/inject.hpp"
+
+namespace hanare::store {
+
+namespace {
+
+// Requests are at least 4 KiB: more in flight than this gains nothing on any device we know.
+constexpr uint32_t kRingEntries = 256;
+constexpr size_t kRequestsMax = kRingEntries - 1;  // one entry is the watched event's
+constexpr uint64_t kEventTag = 0;                  // others are addresses of requests
+
+sys::inject::Call call_of(const IoRequest& request) {
+    return request.kind == IoKind::kRead ? sys::inject::Call::kRead : sys::inject::Call::kWrite;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<IoChannel>> UringChannel::open(StoreFile& file) {
+    HANARE_TRY_ASSIGN(auto ring, sys::Uring::open(kRingEntries, file.descriptor.number()));
+    HANARE_TRY_ASSIGN(auto event, sys::EventFd::open());
+    return std::unique_ptr<IoChannel>(new UringChannel(file, std::move(ring), std::move(event)));
+}
+
+UringChannel::UringChannel(StoreFile& file, std::unique_ptr<sys::Uring> ring, sys::EventFd event)
+    : FileChannel(file, kRequestsMax), ring_(std::move(ring)), event_(std::move(event)) {
+    add_to_store();
+}
+
+UringChannel::~UringChannel() {
+    remove_from_store();
+    while (!abandoned_ && in_ring_ > 0) {
+        ring_->submit_and_wait(-1);
+        collect();
+    }
+}
+
+void UringChannel::abandon_in_child() noexcept {
+    abandoned_ = true;
+    ring_->abandon_in_child();
+    event_.close();
+}
+
+void UringChannel::start(IoRequest& request) noexcept {
+    int injected = 0;
+    do {
+        injected = sys::inject::next_errno(call_of(request));
+    } while (injected > 0 && sys::is_transient(injected));
+    const size_t rest = request.bytes - request.done_bytes;
+    if (injected > 0) {
+        complete(request, injected);
+    } else {
+        queue_rest(request, injected == sys::inject::kShort ? sys::short_part(rest) : rest);
+    }
+}
+
+void UringChannel::queue_rest(IoRequest& request, size_t bytes) noexcept {
+    const auto tag = reinterpret_cast<uint64_t>(&request);
+    const uint64_t offset = request.offset + request.done_bytes;
+    std::byte* const memory = request.memory + request.done_bytes;
+    ++in_ring_;
+    if (request.kind == IoKind::kRead) {
+        ring_->queue_read(offset, memory, bytes, tag);
+    } else {
+        ring_->queue_write(offset, memory, bytes, tag);
+    }
+}
+
+void UringChannel::transferred(IoRequest& request, int32_t result) noexcept {
+    --in_ring_;
+    if (result > 0) request.done_bytes += static_cast<size_t>(result);
+    if (request.done_bytes == request.bytes) {
+        complete(request, 0);
+    } else if (result > 0 || sys::is_transient(-result)) {
+        start(request);
+    } else {
+        complete(request, result == 0 ? EIO : -result);
+    }
+}
+
+void UringChannel::collect() noexcept {
+    sys::Uring::Completion completion;
+    while (ring_->next_completion(completion)) {
+        if (completion.tag == kEventTag) {
+            event_watched_ = false;
+            event_.clear();
+        } else {
+            transferred(*reinterpret_cast<IoRequest*>(completion.tag), completion.result);
+        }
+    }
+    // What was started again must not wait for a flush that the caller has no reason to make.
+    ring_->submit();
+}
+
+void UringChannel::watch_event() noexcept {
+    if (event_watched_) return;
+    event_watched_ = true;
+    ring_->queue_poll(event_.number(), kEventTag);
+}
+
+void UringChannel::wait(int timeout_ms) noexcept {
+    const Deadline deadline(timeout_ms);
+    collect();
+    while (!has_completed()) {
+        const int remaining_ms = deadline.remaining_ms();
+        if (remaining_ms == 0 || !wakeup_.begin_wait()) break;
+        watch_event();
+        ring_->submit_and_wait(remaining_ms);
+        const bool notified = wakeup_.end_wait();
+        collect();
+        if (notified) return;
+    }
+    wakeup_.end_wait();
+}
+
+void UringChannel::notify() noexcept {
+    if (wakeup_.notify()) event_.post();
+}
+
+}  // namespace hanare::store

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files that hold data which must vanish with the process: unnamed, readable by nobody else, moved
+// past the page cache where the file system allows it.
+//
+// Functions return 0 or an errno value and leave errno alone; whoever knows what the file is for
+// words the message.  read_at() and write_at() are async-signal-safe and no cancellation points;
+// everything else is for ordinary threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace hanare::sys {
+
+// Owns a file descriptor.
+class FileDescriptor {
+public:
+    FileDescriptor() = default;
+    explicit FileDescriptor(int number) noexcept : number_(number) {}
+    FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+        std::swap(number_, other.number_);
+        return *this;
+    }
+    ~FileDescriptor() { close(); }
+
+    int number() const { return number_; }
+    bool is_open() const { return number_ >= 0; }
+    void close() noexcept;
+
+private:
+    int number_ = -1;
+};
+
+// A file in `directory` without a name, mode 0600, closed on exec.  Where O_TMPFILE is unknown, a
+// named file is created and unlinked with signals blocked.
+int open_unnamed(const std::string& directory, FileDescriptor& file);
+
+// Makes transfers of whole, aligned OS pages bypass the page cache.  `file` must be empty: one page
+// is written and cut off again, because some file systems take the flag and refuse the transfers.
+int bypass_page_cache(int file);
+
+// Allocates disk blocks for the range and makes the file at least that long.  EOPNOTSUPP where the
+// file system cannot.  After an error part of the range may be allocated.
+int preallocate(int file, uint64_t offset, uint64_t bytes);
+// Gives the blocks of the range back; it reads as zeros.  The length stays.
+int punch_hole(int file, uint64_t offset, uint64_t bytes);
+int set_length(int file, uint64_t bytes);
+
+struct FileSystem {
+    bool in_memory = false;  // tmpfs or ramfs: what is "on disk" there is in memory
+    bool room_known = false;
+    uint64_t free_bytes = 0;  // for ordinary users
+};
+int file_system_of(int file, FileSystem& result);
+
+// The longest file that this process may write (RLIMIT_FSIZE); beyond it the kernel sends SIGXFSZ.
+uint64_t file_bytes_max() noexcept;
+
+// Bytes of disk that the file holds.
+int allocated_bytes(int file, uint64_t& bytes);
+
+// Transfer everything: short transfers, EINTR and EAGAIN continue.  A read that meets the end of
+// the file fails with EIO.
+int read_at(int file, uint64_t offset, std::byte* memory, size_t bytes) noexcept;
+int write_at(int file, uint64_t offset, const std::byte* memory, size_t bytes) noexcept;
+
+// Whether a transfer that failed so is simply tried again.
+bool is_transient(int os_errno) noexcept;
+
+// How much of a transfer an injected short one moves: half, in whole OS pages so that the rest
+// stays aligned.  A single page is moved whole.
+size_t short_part(size_t bytes) noexcept;
+
+}  // namespace hanare::sys
