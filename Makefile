@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One command each for what people do; CMake does the work (CMakePresets.json).  Every target that
+# builds installs what it needs first (scripts/bootstrap).
+
+JOBS ?= $(shell nproc)
+TEST_JOBS ?= 2
+PREFIX ?= /usr/local
+DEMO_FLAGS ?=
+BENCH_FLAGS ?= --quick
+
+BUILD := cmake --build --parallel $(JOBS) --preset
+# Prints one line per suite with its time, the output of those that fail, and the totals at the end.
+CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --test-dir
+
+.PHONY: help demo test test-sanitizers test-thread-safety bench install format check-format clean \
+        bootstrap bootstrap-all release
+.NOTPARALLEL:
+
+help:
+	@echo 'make demo                matrix times vector, 4 times larger than its local memory'
+	@echo '                         (DEMO_FLAGS=... is passed on; see hanare demo --help)'
+	@echo 'make test                all tests, and the unit tests under ASan and UBSan'
+	@echo 'make test-sanitizers     all tests under ASan and UBSan, and under TSan'
+	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
+	@echo 'make bench               benchmarks (BENCH_FLAGS=..., default --quick)'
+	@echo 'make install             into PREFIX (default /usr/local), below DESTDIR if set'
+	@echo 'make format              clang-format over all sources; check-format only tells'
+	@echo 'make clean               removes build/'
+
+bootstrap:
+	@scripts/bootstrap
+
+bootstrap-all:
+	@scripts/bootstrap --all
+
+release: bootstrap
+	@cmake --preset release
+	@$(BUILD) release
+
+demo: bootstrap
+	@cmake --preset release
+	@$(BUILD) release --target hanare_cli
+	@build/release/cli/hanare demo $(DEMO_FLAGS)
+
+test: release
+	@echo '== release: all tests'
+	@$(CTEST) build/release
+	@echo '== address and undefined-behaviour sanitizers: quick subset'
+	@cmake --preset asan
+	@$(BUILD) asan --target hanare_asan_tests
+	@$(CTEST) build/asan -L asan
+
+# The checks look at sources and at the release library; they have no part here.
+test-sanitizers: bootstrap-all
+	@for preset in asan tsan; do \
+	    echo "== $$preset: all tests" && \
+	    cmake --preset $$preset && $(BUILD) $$preset && \
+	    $(CTEST) build/$$preset -LE '^checks$$' || exit 1; \
+	done
+
+test-thread-safety: bootstrap-all
+	@cmake --preset thread-safety
+	@$(BUILD) thread-safety
+	@echo 'thread-safety: no warnings'
+
+bench: bootstrap
+	@cmake --preset release
+	@$(BUILD) release --target hanare_cli
+	@build/release/cli/hanare bench resident $(BENCH_FLAGS)
+
+install: release
+	@cmake --install build/release --prefix $(PREFIX)
+
+FORMATTED = $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')
+
+format: bootstrap-all
+	@clang-format-19 -i $(FORMATTED)
+
+check-format: bootstrap-all
+	@clang-format-19 --dry-run --Werror $(FORMATTED)
+
+clean:
+	@rm -rf build

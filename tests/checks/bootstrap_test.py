@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# scripts/bootstrap on machines that do not exist: PATH holds nothing but stand-ins for the package
+# tools, which record how they were called.
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import checklib  # noqa: E402
+
+BASE = ["cmake", "ninja-build", "g++", "pkg-config", "python3", "libgtest-dev", "libgmock-dev",
+        "libbenchmark-dev", "libcli11-dev", "nlohmann-json3-dev", "libfmt-dev",
+        "libtomlplusplus-dev", "libxxhash-dev", "spin"]
+CLANG = ["clang-19", "libclang-rt-19-dev", "llvm-19", "clang-format-19"]
+
+DPKG_QUERY = """#!/bin/bash
+shift 2
+status=0
+for package in "$@"; do
+    if [[ " $INSTALLED " == *" $package "* ]]; then echo "$package installed"; else status=1; fi
+done
+exit $status
+"""
+RECORD = '#!/bin/bash\necho "${0##*/} $*" >>"$CALLS"\nexit %s\n'
+# `sudo -n true` and `sudo -n env ...`
+SUDO = '#!/bin/bash\necho "sudo $*" >>"$CALLS"\nshift\nexec "$@"\n'
+
+
+def run(arguments, installed, uid="0", sudo=None, os_release="ID=debian\n", **environment):
+    """(exit status, stderr, calls) of the script on such a machine."""
+    with tempfile.TemporaryDirectory(prefix="hanare-check-") as folder:
+        folder = pathlib.Path(folder)
+        (folder / "os-release").write_text(os_release)
+        calls = folder / "calls"
+        calls.touch()
+        commands = {"dpkg-query": DPKG_QUERY, "apt-get": RECORD % 0,
+                    "id": f"#!/bin/bash\necho {uid}\n"}
+        if sudo:
+            commands["sudo"] = sudo
+        checklib.write_tree(folder / "bin", commands)
+        for command in commands:
+            (folder / "bin" / command).chmod(0o755)
+        for command in ("bash", "env", "true"):
+            (folder / "bin" / command).symlink_to(shutil.which(command))
+        done = subprocess.run(
+            ["/bin/bash", ROOT / "scripts/bootstrap", *arguments], stdin=subprocess.DEVNULL,
+            capture_output=True, text=True,
+            env={"PATH": str(folder / "bin"), "INSTALLED": " ".join(installed),
+                 "CALLS": str(calls), "HANARE_OS_RELEASE": str(folder / "os-release"),
+                 **environment})
+        return done.returncode, done.stderr, calls.read_text().splitlines()
+
+
+def main():
+    failures = []
+
+    def expect(what, condition, result):
+        if not condition:
+            failures.append(f"{what}: {result}")
+
+    result = run([], BASE)
+    expect("nothing missing: silent, no apt-get", result == (0, "", []), result)
+
+    status, _, calls = result = run([], [])
+    expect("fresh machine: update, then install of everything",
+           status == 0 and len(calls) == 2 and calls[0].endswith(" update")
+           and calls[1].endswith("install " + " ".join(BASE)), result)
+
+    status, _, calls = result = run([], BASE[1:-1])
+    expect("only what is missing", calls[1:] and calls[1].endswith("install cmake spin"), result)
+
+    status, _, calls = result = run(["--all"], BASE)
+    expect("--all", calls[1:] and calls[1].endswith("install " + " ".join(CLANG)), result)
+
+    status, error, calls = result = run([], BASE[1:], uid="1000")
+    expect("user without sudo: the list, the command, status 1",
+           status == 1 and not calls and "missing: cmake\n" in error
+           and "apt-get install -y --no-install-recommends cmake" in error, result)
+
+    status, _, calls = result = run([], BASE[1:], uid="1000", sudo=SUDO)
+    expect("user with sudo", status == 0 and calls[0] == "sudo -n true"
+           and calls[-1].startswith("apt-get") and calls[-1].endswith("install cmake"), result)
+
+    status, error, calls = result = run([], BASE[1:], uid="1000", sudo=RECORD % 1)
+    expect("sudo that wants a password", status == 1 and calls == ["sudo -n true"]
+           and "missing: cmake" in error, result)
+
+    status, error, calls = result = run([], [], os_release="ID=fedora\n")
+    expect("not Debian: one line, status 1", status == 1 and not calls
+           and error.count("\n") == 1 and " ".join(BASE) in error, result)
+
+    result = run([], [], os_release="ID=fedora\n", HANARE_NO_BOOTSTRAP="1")
+    expect("HANARE_NO_BOOTSTRAP", result == (0, "", []), result)
+
+    status, error, _ = result = run(["--everything"], BASE)
+    expect("unknown flag", status == 2 and "usage" in error, result)
+
+    return checklib.report("bootstrap", failures, "10 machines as expected")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# install_test.sh BUILD LIBDIR CMAKE PKG_CONFIG CC CXX
+#
+# Installs BUILD into a temporary prefix, builds user programs against it, runs them.
+set -euo pipefail
+
+build=$1 libdir=$2 cmake=$3 pkg_config=$4
+export CC=$5 CXX=$6
+source_folder=$(cd "$(dirname "$0")" && pwd)
+
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/hanare-install-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "install"
+"$cmake" --install "$build" --prefix "$work/staged" >"$work/log" || { cat "$work/log"; exit 1; }
+# Packages are built in one place and used in another.
+mv "$work/staged" "$work/prefix"
+(cd "$work/prefix" && find . -type f -o -type l | sort)
+export LD_LIBRARY_PATH=$work/prefix/$libdir
+
+step "a C11 program through pkg-config"
+export PKG_CONFIG_PATH=$work/prefix/$libdir/pkgconfig
+read -ra flags <<<"$("$pkg_config" --cflags --libs hanare)"
+"$CC" -std=c11 -Wall -Wextra -Werror -pedantic "$source_folder/user.c" -o "$work/user_c" "${flags[@]}"
+"$work/user_c" "$("$pkg_config" --modversion hanare)"
+
+step "a C++20 program through find_package(hanare)"
+mkdir "$work/project"
+cp "$source_folder/user.cpp" "$work/project"
+cat >"$work/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES CXX)
+find_package(hanare 0.1 REQUIRED)
+add_executable(user user.cpp)
+target_compile_features(user PRIVATE cxx_std_20)
+target_link_libraries(user PRIVATE hanare::hanare)
+END
+"$cmake" -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/prefix" \
+    >"$work/log" && "$cmake" --build "$work/project/build" >>"$work/log" ||
+    { cat "$work/log"; exit 1; }
+"$work/project/build/user"
+
+step "the installed program, which must find its library by itself"
+unset LD_LIBRARY_PATH
+"$work/prefix/bin/hanare" --version
