@@ -17,6 +17,24 @@ target_compile_definitions(hanare_options INTERFACE
   _GNU_SOURCE HANARE_VERSION="${PROJECT_VERSION}"
   $<$<OR:$<CONFIG:Debug>,$<BOOL:${HANARE_CHECKED}>>:HANARE_CHECK_LOCK_RANKS>)
 
+# A check that cannot fail is worth nothing: the analysis must object to a field read without its
+# lock.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  file(WRITE ${CMAKE_BINARY_DIR}/unlocked.cpp [[
+    #include "base/thread_annotations.hpp"
+    struct HANARE_CAPABILITY("lock") Lock {};
+    struct Counter { Lock lock; int value HANARE_GUARDED_BY(lock) = 0; };
+    int read(Counter& counter) { return counter.value; }
+  ]])
+  try_compile(HANARE_UNLOCKED_COMPILES ${CMAKE_BINARY_DIR}/unlocked ${CMAKE_BINARY_DIR}/unlocked.cpp
+    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY
+    COMPILE_DEFINITIONS -Wthread-safety -Werror OUTPUT_VARIABLE unlocked_output)
+  if(HANARE_UNLOCKED_COMPILES OR NOT unlocked_output MATCHES "requires holding")
+    message(FATAL_ERROR "hanare: -Wthread-safety does not find an unlocked access:\n"
+                        "${unlocked_output}")
+  endif()
+endif()
+
 set_property(GLOBAL PROPERTY HANARE_LAYERS "")
 
 # hanare_layer(NAME [SERIAL_TESTS] DEPENDS LAYER...): library hanare_NAME from src/NAME/**.cpp and,
