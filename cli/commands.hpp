@@ -25,8 +25,8 @@
 namespace hanare::cli {
 
 inline constexpr int kExitSuccess = 0;
-inline constexpr int kExitCannotRun = 1;       // doctor: something prevents Hanare from running
-inline constexpr int kExitBadUsage = 2;        // after one line: flag, value, what is allowed
+inline constexpr int kExitCannotRun = 1;         // doctor: something prevents Hanare from running
+inline constexpr int kExitBadUsage = 2;          // after one line: flag, value, what is allowed
 inline constexpr int kExitInternalFailure = 70;  // after one line: what failed, what to do
 
 void add_info(CLI::App& app);

@@ -16,7 +16,8 @@ int bad_usage(const char* text) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App app{"Memory beyond one process and one machine's DRAM, used with plain loads and stores."};
+    CLI::App app{
+        "Memory beyond one process and one machine's DRAM, used with plain loads and stores."};
     app.name("hanare");
     app.set_version_flag("--version", std::string("hanare ") + hanare_version());
     try {
@@ -41,7 +42,8 @@ int main(int argc, char** argv) {
     try {
         return hanare::cli::run(argc, argv);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "hanare: error: internal failure: %s; please report it\n", error.what());
+        std::fprintf(stderr, "hanare: error: internal failure: %s; please report it\n",
+                     error.what());
     } catch (...) {
         std::fputs("hanare: error: internal failure of unknown kind; please report it\n", stderr);
     }

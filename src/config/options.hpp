@@ -3,8 +3,8 @@
 // The options of Hanare, generated from options.def.  Precedence: override (a flag, a field of
 // hanare_pool_options), HANARE_* environment, file, default.  The file is $HANARE_CONFIG, else
 // hanare/hanare.toml in $XDG_CONFIG_HOME or ~/.config if it exists.
-// A bad value is an error, wherever it stands, that names option, value, source and what is allowed.
-// Any thread; the environment must not change meanwhile.
+// A bad value is an error, wherever it stands, that names option, value, source and what is
+// allowed. Any thread; the environment must not change meanwhile.
 #pragma once
 
 #include <array>

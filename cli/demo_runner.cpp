@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/demo_runner.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <optional>
+
+#include "base/units.hpp"
+#include "bench/table.hpp"
+#include "sys/block_device.hpp"
+#include "sys/cgroup.hpp"
+#include "sys/child.hpp"
+#include "sys/interrupt.hpp"
+#include "sys/swap_file.hpp"
+
+namespace hanare::cli {
+namespace {
+
+using Kind = DemoOutcome::Kind;
+
+// What the worker said, line by line.
+class Conversation {
+public:
+    Conversation(std::string label, uint64_t matrix_bytes, Progress& progress)
+        : label_(std::move(label)), matrix_bytes_(matrix_bytes), progress_(progress) {}
+
+    void hear(const std::string& line) {
+        const auto message = nlohmann::json::parse(line, nullptr, false);
+        if (message.is_discarded()) return;  // the end of a worker that was killed while it wrote
+        if (message.contains("phase")) return show(message);
+        if (message.contains("y")) {
+            for (const auto& bits : message["y"]) y_.push_back(bits.get<uint64_t>());
+        }
+        if (message.contains("result")) result_ = message["result"].get<DemoResult>();
+        if (message.contains("error")) error_ = message["error"].get<std::string>();
+    }
+
+    const std::optional<DemoResult>& result() const { return result_; }
+    const std::string& error() const { return error_; }
+    const std::vector<uint64_t>& y() const { return y_; }
+
+private:
+    void show(const nlohmann::json& message) {
+        const int phase = message["phase"].get<int>();
+        if (phase != phase_) {
+            phase_ = phase;
+            const auto name = bench::matv_phase_name(static_cast<bench::MatvPhase>(phase));
+            progress_.begin(
+                label_ + ": " + name,
+                phase == static_cast<int>(bench::MatvPhase::kWriteX) ? 0 : matrix_bytes_);
+        }
+        progress_.update(message["done"].get<double>() / message["total"].get<double>());
+    }
+
+    std::string label_;
+    uint64_t matrix_bytes_;
+    Progress& progress_;
+    int phase_ = -1;
+    std::optional<DemoResult> result_;
+    std::string error_;
+    std::vector<uint64_t> y_;
+};
+
+// Passes the worker's lines on until it closes its end.  False when a signal asked us to stop.
+bool listen(int worker_fd, int interrupt_fd, Conversation& conversation) {
+    std::string pending;
+    char buffer[16384];
+    while (true) {
+        pollfd waited[2] = {{worker_fd, POLLIN, 0}, {interrupt_fd, POLLIN, 0}};
+        if (poll(waited, 2, -1) < 0 && errno != EINTR) return true;
+        if (sys::Interrupt::requested()) return false;
+        if (waited[0].revents == 0) continue;
+        const ssize_t got = read(worker_fd, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return true;
+        pending.append(buffer, static_cast<size_t>(got));
+        size_t begin = 0;
+        for (size_t end; (end = pending.find('\n', begin)) != std::string::npos; begin = end + 1) {
+            conversation.hear(pending.substr(begin, end - begin));
+        }
+        pending.erase(0, begin);
+    }
+}
+
+// The first row that is not as it must be, as text; empty when all are right.
+std::string wrong_row(const std::vector<uint64_t>& y, const std::vector<double>& reference) {
+    if (y.size() != reference.size()) {
+        return bench::format("y has %zu rows instead of %zu", y.size(), reference.size());
+    }
+    for (size_t row = 0; row < y.size(); ++row) {
+        if (y[row] == std::bit_cast<uint64_t>(reference[row])) continue;
+        return bench::format("y[%zu] is %.17g, must be %.17g", row, std::bit_cast<double>(y[row]),
+                             reference[row]);
+    }
+    return {};
+}
+
+bench::DemoRun to_run(const std::string& system, const DemoResult& result) {
+    bench::DemoRun run;
+    run.system = system;
+    run.times = {{result.write_a_s, result.write_x_s, result.multiply_s}};
+    run.moved_known = result.moved_known;
+    run.read_bytes = result.read_bytes;
+    run.written_bytes = result.written_bytes;
+    run.faults = result.faults;
+    run.major_faults = result.major_faults;
+    run.peak_resident_bytes = result.peak_resident_bytes;
+    return run;
+}
+
+// The worker's life inside conditions that exist already.
+DemoOutcome run_worker(const DemoJob& job, const std::string& label, const DemoSetting& setting,
+                       int interrupt_fd, Progress& progress) {
+    auto child = sys::Child::start({"hanare", "demo", "--worker", nlohmann::json(job).dump()});
+    if (!child) return {.kind = Kind::kFailed, .text = child.error().text};
+    Conversation conversation(label, setting.plan.matrix_bytes, progress);
+    const bool finished = listen(child->output_fd(), interrupt_fd, conversation);
+    if (!finished) child->kill();
+    const auto status = child->wait();
+    if (!finished) return {.kind = Kind::kInterrupted};
+    if (!conversation.error().empty()) return {.kind = Kind::kFailed, .text = conversation.error()};
+    if (!conversation.result() || !status || *status != 0) {
+        // A terminal's Ctrl-C reaches the worker as well, perhaps before us.
+        if (sys::Interrupt::requested()) return {.kind = Kind::kInterrupted};
+        return {.kind = Kind::kFailed,
+                .text = status ? sys::describe_wait_status(*status) : status.error().text};
+    }
+    const std::string wrong = wrong_row(conversation.y(), setting.reference);
+    if (!wrong.empty()) return {.kind = Kind::kWrong, .text = wrong};
+    return {.kind = Kind::kDone, .run = to_run(job.system, *conversation.result())};
+}
+
+}  // namespace
+
+DemoOutcome run_demo_system(const std::string& system, const std::string& label,
+                            const DemoSetting& setting, int interrupt_fd, Progress& progress) {
+    progress.begin(label, 0);
+    DemoJob job = setting.job;
+    job.system = system;
+    // Earlier runs' data must not be written during this one.
+    if (const auto synced = sys::sync_file_system(job.directory); !synced) {
+        return {.kind = Kind::kFailed, .text = synced.error().text};
+    }
+    // Removed in reverse order, after the worker has ended.
+    std::optional<sys::SwapFile> swap;
+    std::optional<sys::MemoryCgroup> cgroup;
+    std::string note;
+    if (system != "plain") {
+        auto created = sys::MemoryCgroup::create("hanare-demo", setting.plan.limit_bytes);
+        if (created) {
+            cgroup = std::move(*created);
+            job.cgroup = cgroup->directory();
+        } else if (system == "hanare") {
+            note = std::string("without a cgroup, by its own budget: ") + created.error().text;
+        } else {
+            return {.kind = Kind::kLeftOut,
+                    .text = std::string("no memory cgroup: ") + created.error().text};
+        }
+    }
+    if (system == "swap") {
+        auto created = sys::SwapFile::create(job.directory, setting.plan.swap_bytes);
+        if (!created) return {.kind = Kind::kLeftOut, .text = created.error().text};
+        swap = std::move(*created);
+    }
+    DemoOutcome outcome = run_worker(job, label, setting, interrupt_fd, progress);
+    outcome.note = note;
+    outcome.run.limited = cgroup.has_value();
+    if (cgroup) {
+        outcome.run.cgroup_peak_bytes = cgroup->peak_bytes().value_or(0);
+        if (const auto removed = cgroup->remove(); !removed) outcome.note += removed.error().text;
+    }
+    if (swap) {
+        if (const auto removed = swap->remove(); !removed) outcome.note += removed.error().text;
+    }
+    return outcome;
+}
+
+}  // namespace hanare::cli
