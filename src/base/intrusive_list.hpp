@@ -28,6 +28,7 @@ public:
     bool empty() const { return head_.next == &head_; }
     size_t size() const { return size_; }
     T* front() { return empty() ? nullptr : static_cast<T*>(head_.next); }
+    T* back() { return empty() ? nullptr : static_cast<T*>(head_.previous); }
     // The element after `element`, nullptr at the end.
     T* after(T* element) { return element->next == &head_ ? nullptr : static_cast<T*>(element->next); }
 

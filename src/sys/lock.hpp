@@ -20,7 +20,8 @@ namespace hanare::sys {
 // Lower ranks are taken first.  docs/architecture.md, "Lock order".
 enum class LockRank : uint32_t {
     kRuntime = 10,   // the runtime object: list of pools
-    kPool = 20,      // a pool's regions and its store extents
+    kPool = 20,      // a pool's regions
+    kRegions = 25,   // changes of the process's region table
     kFrames = 30,    // frame lists and replacement queues
     kStreams = 40,   // a region's stream table
     kRequests = 50,  // the queue from faulting threads to the keeper

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hanare_pool_*, hanare_alloc and what follows from them: checks arguments, merges the options with
+// environment and file, and calls pager::Pool.
+#include "pager/pool.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/units.hpp"
+#include "capi/guard.hpp"
+#include "config/options.hpp"
+#include "config/store_spec.hpp"
+#include "hanare/hanare.h"
+#include "telemetry/log.hpp"
+
+struct hanare_pool {
+    std::unique_ptr<hanare::pager::Pool> pool;
+};
+
+namespace hanare::capi {
+
+namespace {
+
+Error null_argument(const char* function, const char* argument) {
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s: %s must not be NULL", function, argument)
+        .error();
+}
+
+// Copies what the caller knows of an option struct; the rest stays zero, which means default.
+template <typename T>
+Result<T> copy_options(const char* function, const T* given) {
+    T options = {};
+    options.struct_size = sizeof options;
+    if (given == nullptr) return options;
+    if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "%s: options->struct_size is %zu; set it to sizeof the struct", function,
+                    given->struct_size);
+    }
+    std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
+    return options;
+}
+
+config::Overrides overrides_of(const hanare_pool_options& given) {
+    using config::OptionId;
+    config::Overrides overrides;
+    const auto add = [&](OptionId id, std::string text, const char* field) {
+        overrides.push_back({id, std::move(text), std::string("hanare_pool_options.") + field});
+    };
+    if (given.local_bytes != 0) {
+        add(OptionId::local_bytes, std::to_string(given.local_bytes), "local_bytes");
+    }
+    if (given.store != nullptr) add(OptionId::store, given.store, "store");
+    if (given.block_bytes != 0) {
+        add(OptionId::block_bytes, std::to_string(given.block_bytes), "block_bytes");
+    }
+    if (given.engine != nullptr) add(OptionId::engine, given.engine, "engine");
+    if (given.read_ahead_blocks == HANARE_READ_AHEAD_OFF) {
+        add(OptionId::read_ahead_blocks, "0", "read_ahead_blocks");
+    } else if (given.read_ahead_blocks != 0) {
+        add(OptionId::read_ahead_blocks, std::to_string(given.read_ahead_blocks),
+            "read_ahead_blocks");
+    }
+    if ((given.flags & HANARE_POOL_ALLOW_TMPFS) != 0) {
+        add(OptionId::allow_tmpfs, "true", "flags");
+    }
+    return overrides;
+}
+
+Result<pager::PoolOptions> pool_options(const config::Options& options) {
+    HANARE_TRY_ASSIGN(const config::StoreSpec spec, config::parse_store_spec(options.store));
+    pager::PoolOptions result;
+    result.local_bytes = options.local_bytes;
+    result.block_bytes = options.block_bytes;
+    result.read_ahead_blocks = options.read_ahead_blocks;
+    switch (options.engine) {
+        case config::Engine::kAuto: result.engine = pager::EngineChoice::kAuto; break;
+        case config::Engine::kSigbusMove: result.engine = pager::EngineChoice::kSigbusMove; break;
+        case config::Engine::kSigbusCopy: result.engine = pager::EngineChoice::kSigbusCopy; break;
+    }
+    result.store.directory = spec.directory;
+    result.store.size_bytes = spec.size_bytes;
+    result.store.allow_tmpfs = options.allow_tmpfs;
+    result.store.use_direct = options.use_direct;
+    result.store.use_uring = options.io != config::Io::kSync;
+    return result;
+}
+
+Result<std::unique_ptr<pager::Pool>> open_pool(const hanare_pool_options* given) {
+    HANARE_TRY_ASSIGN(const auto known, copy_options("hanare_pool_open", given));
+    if ((known.flags & ~HANARE_POOL_ALLOW_TMPFS) != 0) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "hanare_pool_open: flags 0x%x; allowed is HANARE_POOL_ALLOW_TMPFS", known.flags);
+    }
+    HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
+    telemetry::apply_log_options(options);
+    HANARE_TRY_ASSIGN(const pager::PoolOptions pool, pool_options(options));
+    auto opened = pager::Pool::open(pool);
+    if (opened) {
+        telemetry::log(telemetry::LogLevel::kInfo, "pool of %s over %s, engine %s",
+                       format_size(pool.local_bytes).c_str(), (*opened)->describe_store().c_str(),
+                       (*opened)->engine_name());
+    }
+    return opened;
+}
+
+// An entry point that works on an open pool.
+template <typename Body>
+hanare_status on_pool(const char* function, hanare_pool* handle, Body body) noexcept {
+    if (handle == nullptr) return report(null_argument(function, "pool"));
+    return guarded(function, [&] { return body(*handle->pool); });
+}
+
+}  // namespace
+
+}  // namespace hanare::capi
+
+using hanare::Result;
+using hanare::capi::guarded;
+using hanare::capi::null_argument;
+using hanare::capi::on_pool;
+using hanare::capi::report;
+using hanare::pager::Pool;
+
+extern "C" {
+
+hanare_status hanare_pool_open(const hanare_pool_options* options, hanare_pool** pool) {
+    if (pool == nullptr) return report(null_argument(__func__, "pool"));
+    return guarded(__func__, [&]() -> Result<void> {
+        HANARE_TRY_ASSIGN(auto opened, hanare::capi::open_pool(options));
+        *pool = new hanare_pool{std::move(opened)};
+        return {};
+    });
+}
+
+hanare_status hanare_pool_close(hanare_pool* pool) {
+    return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
+        HANARE_TRY(opened.check_unpinned());
+        delete pool;
+        return {};
+    });
+}
+
+hanare_status hanare_alloc(hanare_pool* pool, size_t bytes, const hanare_alloc_options* options,
+                           void** address) {
+    if (address == nullptr) return report(null_argument(__func__, "address"));
+    return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
+        HANARE_TRY_ASSIGN(const auto known, hanare::capi::copy_options("hanare_alloc", options));
+        HANARE_TRY_ASSIGN(*address, opened.alloc(bytes, known.block_bytes));
+        return {};
+    });
+}
+
+hanare_status hanare_free(hanare_pool* pool, void* address) {
+    return on_pool(__func__, pool, [&](Pool& opened) { return opened.free(address); });
+}
+
+hanare_status hanare_advise(hanare_pool* pool, const void* address, size_t bytes,
+                            hanare_advice advice) {
+    return on_pool(__func__, pool,
+                   [&](Pool& opened) { return opened.advise(address, bytes, advice); });
+}
+
+hanare_status hanare_prefetch(hanare_pool* pool, const void* address, size_t bytes) {
+    return on_pool(__func__, pool, [&](Pool& opened) {
+        return opened.advise(address, bytes, HANARE_ADVICE_WILLNEED);
+    });
+}
+
+hanare_status hanare_pin(hanare_pool* pool, const void* address, size_t bytes,
+                         hanare_access access) {
+    return on_pool(__func__, pool,
+                   [&](Pool& opened) { return opened.pin(address, bytes, access); });
+}
+
+hanare_status hanare_unpin(hanare_pool* pool, const void* address, size_t bytes) {
+    return on_pool(__func__, pool, [&](Pool& opened) { return opened.unpin(address, bytes); });
+}
+
+hanare_status hanare_flush(hanare_pool* pool, const void* address, size_t bytes) {
+    return on_pool(__func__, pool, [&](Pool& opened) { return opened.flush(address, bytes); });
+}
+
+hanare_status hanare_stats(hanare_pool* pool, const void* address, hanare_counters* counters) {
+    if (counters == nullptr) return report(null_argument(__func__, "counters"));
+    return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
+        const size_t known = std::min(counters->struct_size, sizeof(hanare_counters));
+        if (known < sizeof(size_t)) {
+            return hanare::fail(HANARE_STATUS_INVALID_ARGUMENT,
+                                "hanare_stats: counters->struct_size is %zu; set it to sizeof "
+                                "the struct",
+                                counters->struct_size);
+        }
+        hanare_counters found = {};
+        HANARE_TRY(opened.stats(address, found));
+        found.struct_size = counters->struct_size;
+        std::memcpy(counters, &found, known);
+        return {};
+    });
+}
+
+}  // extern "C"

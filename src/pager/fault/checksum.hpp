@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checksum of a block on its way to and from the store: XXH3, 64 bits, seeded with the place of the
+// block, so that a block which comes back from the wrong place is found, too.  Neither allocates
+// nor locks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hanare::pager {
+
+uint64_t block_checksum(const std::byte* memory, size_t bytes, uint64_t store_offset) noexcept;
+
+}  // namespace hanare::pager

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine: how a block is mapped, protected and unmapped.  Every call is made by the owner of the
+// block's transient state, from fault handlers and other threads alike, and returns 0 or an errno
+// value; EBUSY means the block must stay where it was (its pages are held by someone else).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/result.hpp"
+
+namespace hanare::pager {
+
+class Engine {
+public:
+    virtual ~Engine() = default;
+
+    virtual const char* name() const noexcept = 0;
+
+    // Prepares a range of anonymous memory, none of it touched yet.
+    virtual int attach(std::byte* range, size_t bytes) noexcept = 0;
+
+    // Maps the frame's content at the block, writable; the slot's pages are used up.
+    virtual int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
+
+    // Maps the frame's content at the block so that the next write faults.  If a write slipped in
+    // before the protection held, *written is set and the block is left writable.
+    virtual int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
+                                  bool* written) noexcept = 0;
+
+    // Lets a read-only block be written.
+    virtual int allow_writes(std::byte* block, size_t bytes) noexcept = 0;
+
+    // Unmaps the block, read-only or writable, so that the slot holds all that was written to it.
+    // Exact against running threads.
+    virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
+
+    virtual void abandon_in_child() noexcept = 0;
+};
+
+// Both fail with NOT_SUPPORTED where the kernel lacks what they need.
+Result<std::unique_ptr<Engine>> open_sigbus_move();
+Result<std::unique_ptr<Engine>> open_sigbus_copy();
+
+}  // namespace hanare::pager

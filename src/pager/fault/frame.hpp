@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames: local memory for blocks.  Each block size in use has a FrameClass: a reserved range of
+// addresses (the arena) cut into slots of one block.  A frame is a slot and its descriptor.  While
+// its block is mapped the slot's pages are in the region and the slot is a hole; the pages return
+// to the same slot when the block is withdrawn.  The pool's budget counts pages wherever they are.
+//
+// Nothing here is synchronised; FrameTable's lock protects lists and counts, and the owner of a
+// block's transient state owns the frame attached to it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/intrusive_list.hpp"
+#include "store/store.hpp"
+#include "sys/memory.hpp"
+
+namespace hanare::pager {
+
+struct Region;
+struct FrameClass;
+struct FlushJob;
+
+// Which list a frame is in.
+enum class FrameQueue : uint8_t {
+    kNone,       // attached to a block in a transient state, or to a pinned one
+    kFree,       // no block; memory populated
+    kBare,       // no block, no memory
+    kProbation,  // mapped; the first to be evicted, in order of arrival
+    kProtected,  // mapped; used again after it was withdrawn once
+    kDrop,       // mapped; behind a stream, the last one is evicted first
+    kInactive,   // staged after withdrawal; a second chance before the frame is reused
+    kAhead,      // staged by read-ahead
+};
+
+struct Frame;
+
+// The frame's transfer; completions lead back to the frame.
+struct FrameIo : store::IoRequest {
+    Frame* frame = nullptr;
+};
+
+// Where a frame goes when its block has been written back or was clean.
+enum class Park : uint8_t {
+    kFree,          // the block becomes absent
+    kSecondChance,  // staged, and protected if it is used again
+    kKeep,          // staged
+};
+
+struct Frame : ListLink {
+    Region* region = nullptr;  // nullptr when free
+    FrameClass* frame_class = nullptr;
+    std::byte* memory = nullptr;  // the slot
+    uint32_t index = 0;           // in the class
+    uint32_t block = 0;           // in the region
+    FrameQueue queue = FrameQueue::kNone;
+    bool zeroed = false;  // never written to since the kernel gave it: all zeros
+    // The keeper's, while it transfers the frame.
+    bool in_keeper = false;
+    Park park = Park::kFree;
+    FlushJob* job = nullptr;  // the flush that waits for this write, or nullptr
+    uint64_t checksum = 0;    // of the content being written
+    FrameIo io;
+};
+
+// Frames of one block size.  `capacity` slots are reserved, `created` of them have descriptors.
+struct FrameClass {
+    uint64_t block_bytes = 0;
+    uint32_t capacity = 0;
+    uint32_t created = 0;
+    sys::Mapping arena;
+    sys::Mapping descriptors;
+    IntrusiveList<Frame> free;  // last in, first out: the memory is still in the cache
+    IntrusiveList<Frame> bare;
+
+    bool open() const { return arena.address() != nullptr; }
+    Frame* frame(uint32_t index) const {
+        return reinterpret_cast<Frame*>(descriptors.address()) + index;
+    }
+};
+
+// Block sizes 4 KiB to 4 MiB: 11 powers of two.
+inline constexpr uint32_t kFrameClasses = 11;
+inline constexpr uint64_t kBlockBytesMin = 4096;
+inline constexpr uint64_t kBlockBytesMax = kBlockBytesMin << (kFrameClasses - 1);
+// A single instruction can touch several blocks at once; fewer frames could keep it from ever
+// finishing.
+inline constexpr uint64_t kFramesMin = 16;
+
+}  // namespace hanare::pager

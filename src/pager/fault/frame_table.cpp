@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/fault/frame_table.hpp"
+
+#include <bit>
+#include <new>
+#include <sys/mman.h>
+
+#include "base/units.hpp"
+#include "pager/fault/region.hpp"
+#include "sys/futex.hpp"
+
+namespace hanare::pager {
+
+namespace {
+
+// Protected blocks may fill this part of what is mapped; the rest is always on probation.
+constexpr uint64_t kProtectedNumerator = 3;
+constexpr uint64_t kProtectedDenominator = 4;
+// Read-ahead that nobody used may fill one part in kAheadShare of the budget.
+constexpr uint64_t kAheadShare = 4;
+
+uint32_t class_index(uint64_t block_bytes) {
+    return static_cast<uint32_t>(std::countr_zero(block_bytes) - std::countr_zero(kBlockBytesMin));
+}
+
+// Staged because its write-back failed; worth another try.
+bool unwritten(uint32_t word) {
+    return block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) != 0;
+}
+
+}  // namespace
+
+Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes) {
+    const uint64_t slots = budget_bytes_ / (block_bytes + sizeof(Frame));
+    if (slots < kFramesMin) {
+        return fail(HANARE_STATUS_LIMIT,
+                    "a local budget of %s holds only %llu blocks of %s, at least %llu are needed: "
+                    "raise the budget or take smaller blocks",
+                    format_size(budget_bytes_).c_str(), static_cast<unsigned long long>(slots),
+                    format_size(block_bytes).c_str(), static_cast<unsigned long long>(kFramesMin));
+    }
+    const uint32_t capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, UINT32_MAX));
+    HANARE_TRY_ASSIGN(auto arena,
+                      sys::Mapping::reserve(capacity * block_bytes, std::max(block_bytes, kOsPageBytes)));
+    HANARE_TRY_ASSIGN(auto descriptors,
+                      sys::Mapping::reserve(round_up(capacity * sizeof(Frame), kOsPageBytes),
+                                            kOsPageBytes));
+    arena.advise(MADV_DONTFORK);
+    // Blocks come and go in pieces smaller than a huge page.
+    arena.advise(MADV_NOHUGEPAGE);
+    const sys::LockGuard guard(lock_);
+    FrameClass& frame_class = classes_[class_index(block_bytes)];
+    if (!frame_class.open()) {
+        frame_class.block_bytes = block_bytes;
+        frame_class.capacity = capacity;
+        frame_class.arena = std::move(arena);
+        frame_class.descriptors = std::move(descriptors);
+    }
+    return &frame_class;
+}
+
+Result<void> FrameTable::charge_metadata(uint64_t bytes, uint64_t block_bytes) {
+    const sys::LockGuard guard(lock_);
+    const uint64_t floor = kFramesMin * (block_bytes + sizeof(Frame));
+    if (metadata_bytes_ + bytes + floor > budget_bytes_) {
+        return fail(HANARE_STATUS_LIMIT,
+                    "the tables need %s of the local budget of %s and leave no room for %llu blocks "
+                    "of %s: raise the budget or take larger blocks",
+                    format_size(metadata_bytes_ + bytes).c_str(), format_size(budget_bytes_).c_str(),
+                    static_cast<unsigned long long>(kFramesMin), format_size(block_bytes).c_str());
+    }
+    metadata_bytes_ += bytes;
+    return {};
+}
+
+void FrameTable::refund_metadata(uint64_t bytes) noexcept {
+    const sys::LockGuard guard(lock_);
+    metadata_bytes_ -= bytes;
+}
+
+Frame* FrameTable::acquire(FrameClass& frame_class, bool use_ahead) noexcept {
+    for (;;) {
+        Frame* foreign = nullptr;
+        {
+            const sys::LockGuard guard(lock_);
+            if (Frame* frame = take_free(frame_class)) return frame;
+            if (Frame* frame = create(frame_class)) return frame;
+            Frame* frame = take_staged(inactive_);
+            if (frame == nullptr && (use_ahead || ahead_bytes_ > budget_bytes_ / kAheadShare)) frame = take_staged(ahead_);
+            if (frame != nullptr && frame->frame_class == &frame_class) return frame;
+            foreign = frame != nullptr ? frame : take_foreign_free(frame_class);
+        }
+        if (foreign == nullptr) return nullptr;
+        make_bare(*foreign);  // its bytes now allow another frame of our size
+    }
+}
+
+void FrameTable::release(Frame& frame, bool bare) noexcept {
+    if (bare) {
+        make_bare(frame);
+    } else {
+        const sys::LockGuard guard(lock_);
+        if (frame.queue != FrameQueue::kNone) take_out(frame);
+        frame.region = nullptr;
+        frame.zeroed = false;
+        put(frame, FrameQueue::kFree);
+    }
+    note_progress();
+}
+
+void FrameTable::trim() noexcept {
+    for (;;) {
+        Frame* frame = nullptr;
+        {
+            const sys::LockGuard guard(lock_);
+            if (used_bytes_ + metadata_bytes_ <= budget_bytes_) return;
+            for (FrameClass& frame_class : classes_) {
+                if (frame == nullptr && frame_class.open()) frame = take_free(frame_class);
+            }
+            if (frame == nullptr) frame = take_staged(inactive_);
+            if (frame == nullptr) frame = take_staged(ahead_);
+        }
+        if (frame == nullptr) return;
+        make_bare(*frame);
+    }
+}
+
+uint64_t FrameTable::excess_bytes() noexcept {
+    const sys::LockGuard guard(lock_);
+    const uint64_t used = used_bytes_ + metadata_bytes_;
+    return used > budget_bytes_ ? used - budget_bytes_ : 0;
+}
+
+void FrameTable::make_bare(Frame& frame) noexcept {
+    sys::advise(frame.memory, frame.frame_class->block_bytes, MADV_DONTNEED);
+    const sys::LockGuard guard(lock_);
+    if (frame.queue != FrameQueue::kNone) take_out(frame);
+    frame.region = nullptr;
+    frame.zeroed = false;
+    used_bytes_ -= frame_cost(*frame.frame_class);
+    put(frame, FrameQueue::kBare);
+}
+
+Frame* FrameTable::take_free(FrameClass& frame_class) noexcept {
+    Frame* frame = frame_class.free.front();
+    if (frame != nullptr) take_out(*frame);
+    return frame;
+}
+
+Frame* FrameTable::take_foreign_free(const FrameClass& wanted) noexcept {
+    for (FrameClass& frame_class : classes_) {
+        if (&frame_class == &wanted || !frame_class.open()) continue;
+        if (Frame* frame = take_free(frame_class)) return frame;
+    }
+    return nullptr;
+}
+
+Frame* FrameTable::create(FrameClass& frame_class) noexcept {
+    const uint64_t cost = frame_cost(frame_class);
+    if (used_bytes_ + metadata_bytes_ + cost > budget_bytes_) return nullptr;
+    Frame* frame = frame_class.bare.front();
+    if (frame != nullptr) {
+        take_out(*frame);
+    } else {
+        if (frame_class.created == frame_class.capacity) return nullptr;
+        const uint32_t index = frame_class.created++;
+        frame = new (frame_class.frame(index)) Frame;
+        frame->index = index;
+        frame->io.frame = frame;
+        frame->frame_class = &frame_class;
+        frame->memory = frame_class.arena.address() + index * frame_class.block_bytes;
+    }
+    used_bytes_ += cost;
+    frame->zeroed = true;  // the kernel hands out zero pages on first touch
+    return frame;
+}
+
+Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
+    for (Frame *frame = list.front(), *next = nullptr; frame != nullptr; frame = next) {
+        next = list.after(frame);
+        Region& region = *frame->region;
+        Block& block = region.block(frame->block);
+        const uint32_t word = block.load();
+        const bool usable = block_word::state(word) == BlockState::kStaged &&
+                            (word & block_word::kDirty) == 0;
+        uint32_t expected = word;
+        const uint32_t absent = block_word::with_state(word, BlockState::kAbsent) &
+                                ~(block_word::kSecondChance | block_word::kWaiters);
+        if (!usable || region.closing.load(std::memory_order_acquire) ||
+            !block.word.compare_exchange_strong(expected, absent, std::memory_order_acq_rel)) {
+            continue;  // somebody is just about to use it
+        }
+        if (frame->queue == FrameQueue::kAhead) {
+            count(region.counters.prefetch_unused);
+        } else {
+            count(region.counters.clean_drops);
+        }
+        region.resident_blocks.fetch_sub(1, std::memory_order_relaxed);
+        take_out(*frame);
+        frame->region = nullptr;
+        return frame;
+    }
+    return nullptr;
+}
+
+Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest) noexcept {
+    // Frames that cannot be taken now go to the far end, each at most once per call.
+    for (size_t tries = list.size(); tries > 0; --tries) {
+        Frame* frame = newest ? list.back() : list.front();
+        Region& region = *frame->region;
+        Block& block = region.block(frame->block);
+        const uint32_t word = block.load();
+        if (!block_word::pinned(word) && !region.closing.load(std::memory_order_acquire) &&
+            ((block_word::resident(word) && block.try_enter(word, BlockState::kWithdrawing)) ||
+             (unwritten(word) && block.try_enter(word, BlockState::kWriting)))) {
+            region.enter();
+            return frame;
+        }
+        list.remove(frame);
+        if (newest) {
+            list.push_front(frame);
+        } else {
+            list.push_back(frame);
+        }
+    }
+    return nullptr;
+}
+
+Frame* FrameTable::select_victim(FrameQueue& queue) noexcept {
+    const sys::LockGuard guard(lock_);
+    rebalance();
+    const bool ageing = ++evictions_ % kAgeingPeriod == 0;
+    Frame* frame = nullptr;
+    if (!ageing) frame = take_victim(drop_, true);
+    if (frame == nullptr) frame = take_victim(probation_, false);
+    if (frame == nullptr) frame = take_victim(protected_, false);
+    if (frame == nullptr) frame = take_victim(drop_, ageing ? false : true);
+    if (frame == nullptr) return nullptr;
+    queue = frame->queue;
+    take_out(*frame);
+    return frame;
+}
+
+// Keeps the protected part within its share; what falls out is on probation again.
+void FrameTable::rebalance() noexcept {
+    while (protected_bytes_ * kProtectedDenominator >
+           (protected_bytes_ + probation_bytes_) * kProtectedNumerator) {
+        Frame* frame = protected_.front();
+        if (frame == nullptr) return;
+        take_out(*frame);
+        put(*frame, FrameQueue::kProbation);
+    }
+}
+
+void FrameTable::enqueue(Frame& frame, FrameQueue queue) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (frame.queue != FrameQueue::kNone) take_out(frame);
+    put(frame, queue);
+}
+
+void FrameTable::dequeue(Frame& frame) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (frame.queue != FrameQueue::kNone) take_out(frame);
+}
+
+void FrameTable::requeue_unpinned(Region& region, uint32_t index) noexcept {
+    const sys::LockGuard guard(lock_);
+    const Block& block = region.block(index);
+    const uint32_t word = block.load();
+    if (!block_word::resident(word) || block_word::pinned(word)) return;
+    Frame& frame = *region.frame_of(block);
+    if (frame.queue == FrameQueue::kNone) put(frame, FrameQueue::kProbation);
+}
+
+void FrameTable::mark_drop(Frame& frame, const Region& region, uint32_t index) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (frame.queue != FrameQueue::kProbation) return;
+    if (frame.region != &region || frame.block != index) return;
+    take_out(frame);
+    put(frame, FrameQueue::kDrop);
+}
+
+IntrusiveList<Frame>* FrameTable::list_of(const Frame& frame) noexcept {
+    switch (frame.queue) {
+        case FrameQueue::kNone: return nullptr;
+        case FrameQueue::kFree: return &frame.frame_class->free;
+        case FrameQueue::kBare: return &frame.frame_class->bare;
+        case FrameQueue::kProbation: return &probation_;
+        case FrameQueue::kProtected: return &protected_;
+        case FrameQueue::kDrop: return &drop_;
+        case FrameQueue::kInactive: return &inactive_;
+        case FrameQueue::kAhead: return &ahead_;
+    }
+    return nullptr;
+}
+
+uint64_t* FrameTable::bytes_of(FrameQueue queue) noexcept {
+    switch (queue) {
+        case FrameQueue::kFree: return &free_bytes_;
+        case FrameQueue::kInactive: return &inactive_bytes_;
+        case FrameQueue::kAhead: return &ahead_bytes_;
+        case FrameQueue::kProbation: return &probation_bytes_;
+        case FrameQueue::kProtected: return &protected_bytes_;
+        default: return nullptr;
+    }
+}
+
+void FrameTable::put(Frame& frame, FrameQueue queue) noexcept {
+    frame.queue = queue;
+    IntrusiveList<Frame>& list = *list_of(frame);
+    if (queue == FrameQueue::kFree || queue == FrameQueue::kBare) {
+        list.push_front(&frame);
+    } else {
+        list.push_back(&frame);
+    }
+    if (uint64_t* bytes = bytes_of(queue)) *bytes += frame.frame_class->block_bytes;
+}
+
+void FrameTable::take_out(Frame& frame) noexcept {
+    list_of(frame)->remove(&frame);
+    if (uint64_t* bytes = bytes_of(frame.queue)) *bytes -= frame.frame_class->block_bytes;
+    frame.queue = FrameQueue::kNone;
+}
+
+uint64_t FrameTable::available_bytes() noexcept {
+    const sys::LockGuard guard(lock_);
+    const uint64_t used = used_bytes_ + metadata_bytes_;
+    return free_bytes_ + inactive_bytes_ + (used < budget_bytes_ ? budget_bytes_ - used : 0);
+}
+
+FrameTable::Usage FrameTable::usage() noexcept {
+    const sys::LockGuard guard(lock_);
+    return {budget_bytes_, metadata_bytes_, used_bytes_, free_bytes_};
+}
+
+uint64_t FrameTable::frame_budget_bytes() noexcept {
+    const sys::LockGuard guard(lock_);
+    return budget_bytes_ - metadata_bytes_;
+}
+
+void FrameTable::note_progress() noexcept {
+    progress_.fetch_add(1, std::memory_order_seq_cst);
+    if (progress_waiters_.load(std::memory_order_seq_cst) != 0) sys::futex_wake_all(progress_);
+}
+
+void FrameTable::wait_progress(uint32_t seen) noexcept {
+    progress_waiters_.fetch_add(1, std::memory_order_seq_cst);
+    if (progress() == seen) sys::futex_wait(progress_, seen);
+    progress_waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace hanare::pager

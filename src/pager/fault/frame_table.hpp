@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FrameTable: the budget, the lists of frames and the replacement policy of one pool.
+//
+// Replacement.  A user-level pager sees faults, not references, so a block's use is learned by
+// taking it out of the address space and watching whether it comes back (as VMS did with its free
+// and modified lists).  Mapped blocks wait in `probation` in order of arrival; the oldest is
+// withdrawn, cleaned by write-back and parked as `inactive`, from where its frame is taken if
+// nobody touches it, and from where it returns to `protected` if somebody does.  Blocks behind a
+// sequential stream go to `drop` and are evicted before all others, last in first out: the stream
+// then recycles few frames, and what was resident before it survives the scan.  Every
+// kAgeingPeriod-th eviction takes the oldest block instead, so that a resident set which nobody
+// uses any more leaves in the end.
+//
+// Threads: any, including fault handlers; one lock, never held across a system call other than
+// futex.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "pager/fault/block.hpp"
+#include "pager/fault/frame.hpp"
+#include "sys/lock.hpp"
+
+namespace hanare::pager {
+
+class FrameTable {
+public:
+    // The budget is for frames, their descriptors and whatever charge_metadata() adds.
+    explicit FrameTable(uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
+
+    // Makes sure frames of this size exist.  LIMIT when the budget holds fewer than kFramesMin.
+    Result<FrameClass*> open_class(uint64_t block_bytes);
+
+    // Takes metadata out of the budget, or gives it back.  LIMIT when too little would remain for
+    // `block_bytes`.  Afterwards excess_bytes() may be positive until frames are given up.
+    Result<void> charge_metadata(uint64_t bytes, uint64_t block_bytes);
+    void refund_metadata(uint64_t bytes) noexcept;
+
+    // A frame without a block: a free one, a new one within the budget, or one whose staged block
+    // is clean (that block becomes absent).  nullptr when a block has to be evicted first.
+    // `use_ahead` permits to give up blocks that were read ahead and not used yet; when they fill
+    // more than their share of the budget they are given up anyhow.
+    Frame* acquire(FrameClass& frame_class, bool use_ahead) noexcept;
+
+    // Gives a frame back whose block has become absent.  `bare`: its pages are gone, too.
+    void release(Frame& frame, bool bare) noexcept;
+
+    // Frees the pages of free and staged frames until the budget holds again.
+    void trim() noexcept;
+    uint64_t excess_bytes() noexcept;
+
+    // Chooses a mapped, unpinned block and enters kWithdrawing, or one whose write-back failed
+    // before and enters kWriting; holds its region (Region::enter).  The caller evicts it.  nullptr
+    // when there is none.  `queue` tells where it came from.
+    Frame* select_victim(FrameQueue& queue) noexcept;
+
+    // Puts the frame of a block into its queue, before the owner leaves the transient state; the
+    // owner calls note_progress() after it has left.
+    void enqueue(Frame& frame, FrameQueue queue) noexcept;
+    // Takes the frame out of whatever queue it is in.
+    void dequeue(Frame& frame) noexcept;
+    // Moves the frame to the drop queue if it holds that block and is on probation.
+    void mark_drop(Frame& frame, const Region& region, uint32_t index) noexcept;
+    // Puts a frame that was pinned back on probation, unless somebody else has queued it.
+    void requeue_unpinned(Region& region, uint32_t index) noexcept;
+
+    // Bytes that acquire() could serve without an eviction.
+    uint64_t available_bytes() noexcept;
+
+    struct Usage {
+        uint64_t budget_bytes, metadata_bytes, frame_bytes, free_bytes;
+    };
+    Usage usage() noexcept;
+
+    // Frames are created within budget - metadata; what pinning may use.
+    uint64_t frame_budget_bytes() noexcept;
+
+    // Waiting for a change that may make acquire() or select_victim() succeed.
+    uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
+    void wait_progress(uint32_t seen) noexcept;
+    void note_progress() noexcept;
+
+private:
+    static constexpr uint32_t kAgeingPeriod = 16;
+
+    Frame* take_free(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
+    Frame* create(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
+    Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
+    Frame* take_foreign_free(const FrameClass& wanted) noexcept HANARE_REQUIRES(lock_);
+    Frame* take_victim(IntrusiveList<Frame>& list, bool newest) noexcept HANARE_REQUIRES(lock_);
+    void put(Frame& frame, FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
+    void take_out(Frame& frame) noexcept HANARE_REQUIRES(lock_);
+    IntrusiveList<Frame>* list_of(const Frame& frame) noexcept HANARE_REQUIRES(lock_);
+    uint64_t* bytes_of(FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
+    void rebalance() noexcept HANARE_REQUIRES(lock_);
+    void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
+    uint64_t frame_cost(const FrameClass& frame_class) const noexcept {
+        return frame_class.block_bytes + sizeof(Frame);
+    }
+
+    const uint64_t budget_bytes_;
+
+    sys::RankedLock lock_{sys::LockRank::kFrames};
+    uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
+    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
+    uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t probation_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t protected_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint32_t evictions_ HANARE_GUARDED_BY(lock_) = 0;
+    std::array<FrameClass, kFrameClasses> classes_ HANARE_GUARDED_BY(lock_);
+    IntrusiveList<Frame> probation_ HANARE_GUARDED_BY(lock_);
+    IntrusiveList<Frame> protected_ HANARE_GUARDED_BY(lock_);
+    IntrusiveList<Frame> drop_ HANARE_GUARDED_BY(lock_);
+    IntrusiveList<Frame> inactive_ HANARE_GUARDED_BY(lock_);
+    IntrusiveList<Frame> ahead_ HANARE_GUARDED_BY(lock_);
+
+    std::atomic<uint32_t> progress_{0};
+    std::atomic<uint32_t> progress_waiters_{0};
+};
+
+}  // namespace hanare::pager

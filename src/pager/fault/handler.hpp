@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The SIGBUS receiver: where every access to absent far memory arrives.
+#pragma once
+
+#include <atomic>
+#include <csignal>
+
+#include "base/result.hpp"
+
+namespace hanare::pager {
+
+// Claims SIGBUS for the pager; the first call does the work.  Normal context.
+Result<void> claim_faults();
+
+// True while the calling thread is inside the handler.  Tests use it to trap what must not happen
+// there.
+bool in_fault_handler() noexcept;
+
+// Called in the child of a fork(): from now on a fault there is answered with one line.
+void mark_forked_child() noexcept;
+bool is_forked_child() noexcept;
+
+}  // namespace hanare::pager

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pager: moves blocks between their states (block.hpp) on behalf of one pool.  Faulting threads
+// come in through serve(); the keeper, pin, flush and free use the single steps.
+//
+// Everything here may run in a fault handler: no allocation, no exception, no lock but RankedLock.
+// Callers outside a handler hold a sys::SignalBlock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "hanare/status.h"
+#include "pager/fault/engine.hpp"
+#include "pager/fault/frame_table.hpp"
+#include "pager/fault/region.hpp"
+#include "store/store.hpp"
+
+namespace hanare::pager {
+
+// What faulting threads want from the keeper.
+class KeeperSignal {
+public:
+    virtual ~KeeperSignal() = default;
+    // Wakes the keeper if it sleeps.  Async-signal-safe.
+    virtual void kick() noexcept = 0;
+};
+
+// Blocks to be read ahead: first, first + step, ...
+struct ReadAhead {
+    Region* region = nullptr;  // entered (Region::enter) while the request is queued
+    uint32_t first = 0;
+    uint32_t count = 0;
+    int32_t step = 1;
+};
+
+class Pager {
+public:
+    Pager(store::Store& store, Engine& engine, FrameTable& frames, uint32_t read_ahead_blocks)
+        : store_(store), engine_(engine), frames_(frames), read_ahead_blocks_(read_ahead_blocks) {}
+
+    void set_keeper(KeeperSignal* keeper) noexcept { keeper_ = keeper; }
+
+    // Serves an access by the program: returns when the block was mapped with sufficient rights.
+    // *was_mapped: it was so already, by somebody else's work since the fault.
+    hanare_status serve(Region& region, uint32_t index, bool write, bool* was_mapped) noexcept;
+
+    // As serve(), and pins the block; *first: it had no pin.  LIMIT when it has too many pins.
+    hanare_status pin(Region& region, uint32_t index, bool write, bool* first) noexcept;
+    // *last: no pin is left.
+    void unpin(Region& region, uint32_t index, bool* last) noexcept;
+
+    // Withdraws a victim that select_victim() chose.  On success the block is in kWriting if it is
+    // dirty, else still in kWithdrawing; the caller goes on.  On failure it is mapped again and the
+    // region is left.
+    hanare_status withdraw(Frame& frame, bool* dirty) noexcept;
+    // Ends the eviction of a block whose frame equals the store.  Leaves the region.
+    void finish_clean(Frame& frame, Park park) noexcept;
+    // Ends a write-back: as finish_clean if it succeeded, else the block stays staged and dirty.
+    void finish_write(Frame& frame, hanare_status status, Park park) noexcept;
+
+    // Read-ahead in two halves, used by the keeper.  start_fill: the block is stored and absent, a
+    // frame is at hand without eviction, its request is filled in.  finish_fill: after the read.
+    enum class FillStart { kStarted, kNothingToDo, kNoFrame };
+    FillStart start_fill(Region& region, uint32_t index, Frame** frame) noexcept;
+    void finish_fill(Frame& frame, hanare_status status) noexcept;
+
+    // The owner of a transient state makes the block absent and frees its frame.
+    void give_up_frame(Frame& frame) noexcept;
+
+    // Evicts one block in the calling thread; false when there is none or it failed.
+    bool evict_one() noexcept;
+
+    // Prepares frame.io and the checksum for writing the frame's block.
+    void prepare_write(Frame& frame) noexcept;
+
+    // The queue to the keeper; a full queue drops the request (it is only advice).
+    void request_read_ahead(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept;
+    bool next_read_ahead(ReadAhead& request) noexcept;
+    void drop_read_ahead(const Region& region) noexcept;
+
+    // More is reserved than fits, so frames have to be freed ahead of need.
+    bool is_overcommitted() noexcept {
+        return virtual_bytes.load(std::memory_order_relaxed) > frames_.frame_budget_bytes();
+    }
+    uint64_t low_water_bytes() noexcept;
+
+    store::Store& store() noexcept { return store_; }
+    FrameTable& frames() noexcept { return frames_; }
+    Engine& engine() noexcept { return engine_; }
+
+    std::atomic<uint64_t> virtual_bytes{0};  // of all regions; the pool's
+
+private:
+    static constexpr uint32_t kRequests = 128;
+    static constexpr uint32_t kFailuresMax = 64;
+
+    hanare_status make_resident(Region& region, uint32_t index, bool write, bool by_program,
+                                bool* was_mapped) noexcept;
+    void observe(Region& region, uint32_t index) noexcept;
+    hanare_status fill(Region& region, uint32_t index, bool write) noexcept;
+    hanare_status read_block(Region& region, uint32_t index, Frame& frame) noexcept;
+    hanare_status verify(Region& region, Frame& frame) noexcept;
+    hanare_status install(Region& region, uint32_t index, bool write) noexcept;
+    hanare_status upgrade(Region& region, uint32_t index) noexcept;
+    Frame* obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept;
+    enum class Eviction { kDone, kFailed, kNoVictim };
+    Eviction evict_inline(hanare_status* failure) noexcept;
+    void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
+    void kick_if_low() noexcept;
+
+    store::Store& store_;
+    Engine& engine_;
+    FrameTable& frames_;
+    const uint32_t read_ahead_blocks_;
+    KeeperSignal* keeper_ = nullptr;
+
+    sys::RankedLock requests_lock_{sys::LockRank::kRequests};
+    std::array<ReadAhead, kRequests> requests_ HANARE_GUARDED_BY(requests_lock_);
+    uint32_t request_first_ HANARE_GUARDED_BY(requests_lock_) = 0;
+    uint32_t request_count_ HANARE_GUARDED_BY(requests_lock_) = 0;
+};
+
+}  // namespace hanare::pager

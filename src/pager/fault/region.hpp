@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Region: a contiguous range of far memory and the table of its blocks.  Created and ended by Pool;
+// fault handlers and the keeper reach it between enter() and leave(), which keeps it alive.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "hanare/stats.h"
+#include "pager/fault/block.hpp"
+#include "pager/fault/frame.hpp"
+#include "pager/fault/stream_table.hpp"
+#include "sys/futex.hpp"
+#include "sys/memory.hpp"
+
+namespace hanare::pager {
+
+class Pager;
+
+// One relaxed atomic per counter of the public statistics.
+struct RegionCounters {
+#define HANARE_COUNTER_FIELD(name, text) std::atomic<uint64_t> name{0};
+    HANARE_COUNTER_MAP(HANARE_COUNTER_FIELD)
+#undef HANARE_COUNTER_FIELD
+};
+
+inline void count(std::atomic<uint64_t>& counter, uint64_t amount = 1) noexcept {
+    counter.fetch_add(amount, std::memory_order_relaxed);
+}
+
+struct Region {
+    // Constant after construction.
+    Pager* pager = nullptr;
+    FrameClass* frame_class = nullptr;
+    sys::Mapping range;
+    sys::Mapping block_table;
+    uint64_t block_bytes = 0;
+    uint32_t block_shift = 0;
+    uint32_t block_count = 0;
+    uint64_t store_offset = 0;
+    uint64_t requested_bytes = 0;
+
+    // Own synchronisation.
+    std::atomic<hanare_advice> advice{HANARE_ADVICE_NORMAL};
+    std::atomic<uint32_t> users{0};
+    std::atomic<bool> closing{false};
+    std::atomic<uint64_t> resident_blocks{0};
+    std::atomic<uint64_t> dirty_blocks{0};
+    std::atomic<uint64_t> pinned_blocks{0};
+    StreamTable streams;
+    RegionCounters counters;
+
+    std::byte* begin() const { return range.address(); }
+    std::byte* end() const { return range.address() + range.bytes(); }
+    Block* blocks() const { return reinterpret_cast<Block*>(block_table.address()); }
+    Block& block(uint32_t index) const { return blocks()[index]; }
+    uint32_t index_of(const void* address) const {
+        return static_cast<uint32_t>(
+            static_cast<uint64_t>(static_cast<const std::byte*>(address) - begin()) >> block_shift);
+    }
+    std::byte* address_of(uint32_t index) const {
+        return begin() + (static_cast<uint64_t>(index) << block_shift);
+    }
+    uint64_t offset_of(uint32_t index) const {
+        return store_offset + (static_cast<uint64_t>(index) << block_shift);
+    }
+    // The frame attached to a block; only for the owner of its transient state or under the frame
+    // table's lock.
+    Frame* frame_of(const Block& block) const { return frame_class->frame(block.frame); }
+
+    void enter() noexcept { users.fetch_add(1, std::memory_order_acq_rel); }
+    void leave() noexcept {
+        if (users.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
+            closing.load(std::memory_order_acquire)) {
+            sys::futex_wake_all(users);
+        }
+    }
+};
+
+}  // namespace hanare::pager

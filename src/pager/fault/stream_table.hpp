@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StreamTable: finds sequential streams, several at once and in both directions, from the faults of
+// one region, and says what to read ahead and what the stream has left behind.
+//
+// Resident blocks do not fault, so a stream may jump over a gap; it is still the same stream if
+// every block of the gap is present (the caller tells).
+//
+// Any thread; a contended observation is skipped, never waited for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sys/lock.hpp"
+
+namespace hanare::pager {
+
+struct Block;
+
+class StreamTable {
+public:
+    static constexpr uint32_t kNone = UINT32_MAX;
+
+    struct Advice {
+        uint32_t first = 0;  // read ahead `count` blocks from here, in steps of `step`
+        uint32_t count = 0;
+        int32_t step = 0;
+        uint32_t behind = kNone;  // a block the stream has left behind
+    };
+
+    // Records a fault on `block`.  `depth_blocks` bounds the read-ahead; `eager` takes the first
+    // fault for the beginning of a stream.  `blocks` (block_count of them) is only read.
+    Advice observe(uint32_t block, const Block* blocks, uint32_t block_count, uint32_t depth_blocks,
+                   bool eager) noexcept;
+
+private:
+    static constexpr uint32_t kStreams = 8;
+    static constexpr uint32_t kLag = 8;       // blocks a stream keeps behind its head
+    static constexpr uint32_t kGapMax = 256;  // present blocks a stream may jump over
+
+    struct Stream {
+        uint32_t head = 0;    // last faulted block
+        int32_t step = 0;     // +1 or -1; 0 for a stream of one fault
+        uint32_t depth = 0;   // current read-ahead distance; doubles up to the limit
+        uint32_t ahead = 0;   // blocks from head on that were asked for already
+        uint64_t stamp = 0;   // of the last fault; 0: unused entry
+        uint32_t lag_count = 0;
+        std::array<uint32_t, kLag> lag{};  // ring of the last faulted blocks
+    };
+
+    Stream* match(uint32_t block, const Block* blocks, int32_t& step, uint32_t& distance) noexcept
+        HANARE_REQUIRES(lock_);
+    Stream* replace_oldest(uint32_t block) noexcept HANARE_REQUIRES(lock_);
+    static bool all_present(uint32_t from, uint32_t count, int32_t step,
+                            const Block* blocks) noexcept;
+
+    sys::RankedLock lock_{sys::LockRank::kStreams};
+    uint64_t clock_ HANARE_GUARDED_BY(lock_) = 0;
+    std::array<Stream, kStreams> streams_ HANARE_GUARDED_BY(lock_);
+};
+
+}  // namespace hanare::pager

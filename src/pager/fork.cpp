@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/fork.hpp"
+
+#include <pthread.h>
+
+#include "pager/fault/handler.hpp"
+#include "pager/fault/pager.hpp"
+#include "pager/fault/region_table.hpp"
+#include "sys/memory.hpp"
+
+namespace hanare::pager {
+
+namespace {
+
+void enter_child() {
+    mark_forked_child();
+    // The snapshot of the moment of the fork: immutable, so no lock is needed.
+    region_table().for_each([](Region& region) {
+        sys::poison(region.begin(), region.range.bytes());
+        region.pager->engine().abandon_in_child();
+        region.pager->store().abandon_in_child();
+    });
+}
+
+}  // namespace
+
+Result<void> watch_forks() {
+    static const int error = pthread_atfork(nullptr, nullptr, enter_child);
+    if (error == 0) return {};
+    return fail_errno(HANARE_STATUS_NO_MEMORY, error, "cannot register with pthread_atfork");
+}
+
+}  // namespace hanare::pager

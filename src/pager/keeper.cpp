@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/keeper.hpp"
+
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "sys/futex.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::pager {
+
+namespace {
+
+// Reads queue behind writes in the device, so write-back leaves room for them.
+constexpr uint64_t kCleaningBytesMax = 4 * kMiB;
+
+}  // namespace
+
+Result<void> Keeper::start() {
+    const sys::SignalBlock inherited_by_the_thread;
+    const auto body = [](void* self) -> void* {
+        static_cast<Keeper*>(self)->loop();
+        return nullptr;
+    };
+    if (const int error = pthread_create(&thread_, nullptr, body, this); error != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot start the keeper thread");
+    }
+    pthread_setname_np(thread_, "hanare-keeper");
+    running_ = true;
+    return {};
+}
+
+void Keeper::stop() noexcept {
+    if (!running_) return;
+    stopping_.store(true, std::memory_order_seq_cst);
+    kick();
+    pthread_join(thread_, nullptr);
+    running_ = false;
+}
+
+void Keeper::kick() noexcept {
+    kicked_.store(true, std::memory_order_seq_cst);
+    if (asleep_.exchange(false, std::memory_order_seq_cst)) channel_->notify();
+}
+
+void Keeper::run(FlushJob& job) noexcept {
+    {
+        const sys::LockGuard guard(jobs_lock_);
+        jobs_.push_back(&job);
+    }
+    kick();
+    while (job.done.load(std::memory_order_acquire) == 0) sys::futex_wait(job.done, 0);
+}
+
+void Keeper::loop() noexcept {
+    const sys::SignalBlock none_here;
+    for (;;) {
+        bool progress = complete_some();
+        if (waiting_ != nullptr && channel_->submit(waiting_->io)) {
+            waiting_ = nullptr;
+            progress = true;
+        }
+        progress |= read_ahead_some();
+        progress |= flush_some();
+        progress |= evict_some();
+        if (progress) continue;
+        channel_->flush();
+        if (stopping_.load(std::memory_order_acquire) && channel_->in_flight() == 0) break;
+        asleep_.store(true, std::memory_order_seq_cst);
+        if (!kicked_.exchange(false, std::memory_order_seq_cst)) channel_->wait(-1);
+        asleep_.store(false, std::memory_order_seq_cst);
+        write_failed_ = false;
+    }
+    if (has_request_) drop_request();
+}
+
+bool Keeper::complete_some() noexcept {
+    bool any = false;
+    while (store::IoRequest* request = channel_->next_completed()) {
+        complete(*static_cast<FrameIo*>(request)->frame);
+        any = true;
+    }
+    return any;
+}
+
+void Keeper::complete(Frame& frame) noexcept {
+    frame.in_keeper = false;
+    const hanare_status status = frame.io.status;
+    if (frame.io.kind == store::IoKind::kRead) {
+        pager_.finish_fill(frame, status);
+        return;
+    }
+    cleaning_bytes_ -= frame.io.bytes;
+    FlushJob* job = std::exchange(frame.job, nullptr);
+    if (status != HANARE_STATUS_OK) write_failed_ = true;
+    pager_.finish_write(frame, status, frame.park);
+    if (job == nullptr) return;
+    --job->in_flight;
+    if (status != HANARE_STATUS_OK) job->status = status;
+    finish_if_done(*job);
+}
+
+bool Keeper::submit(Frame& frame) noexcept {
+    frame.in_keeper = true;
+    if (channel_->submit(frame.io)) return true;
+    waiting_ = &frame;
+    return false;
+}
+
+bool Keeper::read_ahead_some() noexcept {
+    bool any = false;
+    while (waiting_ == nullptr) {
+        if (!has_request_) {
+            if (!pager_.next_read_ahead(request_)) return any;
+            has_request_ = true;
+        }
+        if (request_.count == 0 || request_.region->closing.load(std::memory_order_acquire)) {
+            drop_request();
+            any = true;
+            continue;
+        }
+        Frame* frame = nullptr;
+        const Pager::FillStart start = pager_.start_fill(*request_.region, request_.first, &frame);
+        if (start == Pager::FillStart::kNoFrame) {
+            // Write-backs in flight will bring one; without any, the advice is not worth evicting
+            // what may be in use.
+            if (cleaning_bytes_ == 0 && !evicting_) drop_request();
+            return any;
+        }
+        request_.first += static_cast<uint32_t>(request_.step);
+        --request_.count;
+        any = true;
+        if (start == Pager::FillStart::kStarted) submit(*frame);
+    }
+    return any;
+}
+
+void Keeper::drop_request() noexcept {
+    request_.region->leave();
+    has_request_ = false;
+}
+
+bool Keeper::evict_some() noexcept {
+    if (waiting_ != nullptr || write_failed_) return false;
+    if (!pager_.is_overcommitted()) {
+        evicting_ = false;
+        return false;
+    }
+    const uint64_t low = pager_.low_water_bytes();
+    const uint64_t available = pager_.frames().available_bytes() + cleaning_bytes_;
+    if (available < low) evicting_ = true;
+    if (available >= 2 * low) evicting_ = false;
+    if (!evicting_ || cleaning_bytes_ >= kCleaningBytesMax) return false;
+
+    FrameQueue queue = FrameQueue::kNone;
+    Frame* frame = pager_.frames().select_victim(queue);
+    if (frame == nullptr) return false;
+    const Park park = queue == FrameQueue::kDrop ? Park::kFree : Park::kSecondChance;
+    bool dirty = false;
+    if (pager_.withdraw(*frame, &dirty) != HANARE_STATUS_OK) return false;
+    if (dirty) {
+        start_write(*frame, park, nullptr);
+    } else {
+        pager_.finish_clean(*frame, park);
+    }
+    return true;
+}
+
+void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {
+    pager_.prepare_write(frame);
+    frame.park = park;
+    frame.job = job;
+    if (job != nullptr) ++job->in_flight;
+    cleaning_bytes_ += frame.io.bytes;
+    submit(frame);
+}
+
+bool Keeper::flush_some() noexcept {
+    FlushJob* job = nullptr;
+    {
+        const sys::LockGuard guard(jobs_lock_);
+        job = jobs_.front();
+    }
+    if (job == nullptr) return false;
+    bool any = false;
+    while (job->next < job->last && waiting_ == nullptr) {
+        if (flush_block(*job) == Step::kWait) return any;
+        ++job->next;
+        any = true;
+    }
+    return finish_if_done(*job) || any;
+}
+
+bool Keeper::finish_if_done(FlushJob& job) noexcept {
+    if (job.next < job.last || job.in_flight > 0) return false;
+    {
+        const sys::LockGuard guard(jobs_lock_);
+        if (!job.linked()) return false;
+        jobs_.remove(&job);
+    }
+    job.done.store(1, std::memory_order_release);
+    sys::futex_wake_all(job.done);
+    return true;
+}
+
+// One block of a flush: kNext when it is dealt with, kWait when a transfer of ours must end first.
+Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
+    Block& block = job.region->block(job.next);
+    for (;;) {
+        const uint32_t word = block.load();
+        switch (block_word::state(word)) {
+            case BlockState::kAbsent:
+            case BlockState::kFilling:  // equal to the store
+                return Step::kNext;
+            case BlockState::kStaged:
+                if ((word & block_word::kDirty) == 0 && !job.drop) return Step::kNext;
+                if (block.try_enter(word, BlockState::kWriting)) {
+                    return flush_staged(job, block, word);
+                }
+                break;
+            case BlockState::kReadOnly:
+                if (!job.drop) return Step::kNext;
+                [[fallthrough]];
+            case BlockState::kWritable:
+                if (block_word::pinned(word)) {
+                    if ((word & block_word::kDirty) != 0) ++job.pinned_dirty;
+                    return Step::kNext;
+                }
+                if (block.try_enter(word, BlockState::kWithdrawing)) {
+                    return flush_mapped(job, block, word);
+                }
+                break;
+            case BlockState::kWriting:
+                if (job.region->frame_of(block)->in_keeper) return Step::kWait;
+                [[fallthrough]];
+            default:
+                block.wait(word);  // its owner does not need the keeper
+        }
+    }
+}
+
+Keeper::Step Keeper::flush_mapped(FlushJob& job, Block& block, uint32_t) noexcept {
+    Frame& frame = *job.region->frame_of(block);
+    pager_.frames().dequeue(frame);
+    job.region->enter();
+    bool dirty = false;
+    const hanare_status status = pager_.withdraw(frame, &dirty);
+    if (status != HANARE_STATUS_OK) {
+        job.status = status;
+        return Step::kNext;
+    }
+    const Park park = job.drop ? Park::kFree : Park::kKeep;
+    if (dirty) {
+        start_write(frame, park, &job);
+    } else {
+        pager_.finish_clean(frame, park);
+    }
+    return Step::kNext;
+}
+
+Keeper::Step Keeper::flush_staged(FlushJob& job, Block& block, uint32_t word) noexcept {
+    Frame& frame = *job.region->frame_of(block);
+    pager_.frames().dequeue(frame);
+    job.region->enter();
+    const Park park = job.drop ? Park::kFree : Park::kKeep;
+    if ((word & block_word::kDirty) != 0) {
+        start_write(frame, park, &job);
+    } else {
+        pager_.finish_clean(frame, park);
+    }
+    return Step::kNext;
+}
+
+}  // namespace hanare::pager

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeper: the pool's background thread.  It reads ahead, writes back before frames run out, and
+// flushes; so that a fault normally finds its block staged or a frame free.  All asynchronous I/O
+// of a pool is started and completed here.  The thread runs with every signal blocked and never
+// touches far memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <pthread.h>
+
+#include "base/intrusive_list.hpp"
+#include "base/result.hpp"
+#include "pager/fault/pager.hpp"
+
+namespace hanare::pager {
+
+// Write every dirty, unpinned block of [first, last) back; lives on the stack of the thread that
+// waits for it.  `drop` also gives the frames up.
+struct FlushJob : ListLink {
+    Region* region = nullptr;
+    uint32_t next = 0;
+    uint32_t last = 0;
+    bool drop = false;
+    uint32_t in_flight = 0;
+    uint64_t pinned_dirty = 0;  // blocks left dirty because they are pinned
+    hanare_status status = HANARE_STATUS_OK;
+    std::atomic<uint32_t> done{0};
+};
+
+class Keeper final : public KeeperSignal {
+public:
+    Keeper(Pager& pager, std::unique_ptr<store::IoChannel> channel)
+        : pager_(pager), channel_(std::move(channel)) {}
+    ~Keeper() override { stop(); }
+
+    Result<void> start();
+    // Finishes what is in flight and joins the thread.  Idempotent.
+    void stop() noexcept;
+
+    void kick() noexcept override;
+
+    // Runs the job in the keeper and returns when it is done.  Normal context.
+    void run(FlushJob& job) noexcept;
+
+private:
+    void loop() noexcept;
+    bool complete_some() noexcept;
+    bool read_ahead_some() noexcept;
+    bool evict_some() noexcept;
+    bool flush_some() noexcept;
+
+    bool submit(Frame& frame) noexcept;
+    void complete(Frame& frame) noexcept;
+    void start_write(Frame& frame, Park park, FlushJob* job) noexcept;
+    void drop_request() noexcept;
+
+    enum class Step { kNext, kWait };
+    Step flush_block(FlushJob& job) noexcept;
+    Step flush_mapped(FlushJob& job, Block& block, uint32_t word) noexcept;
+    Step flush_staged(FlushJob& job, Block& block, uint32_t word) noexcept;
+    bool finish_if_done(FlushJob& job) noexcept;
+
+    Pager& pager_;
+    std::unique_ptr<store::IoChannel> channel_;
+    pthread_t thread_{};
+    bool running_ = false;
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> kicked_{false};
+    std::atomic<bool> asleep_{false};
+
+    // The keeper's own.
+    bool has_request_ = false;
+    ReadAhead request_;
+    bool evicting_ = false;        // on the way from the low to the high water mark
+    bool write_failed_ = false;    // the store refuses writes: no more before the next wake-up
+    uint64_t cleaning_bytes_ = 0;  // write-backs in flight
+    Frame* waiting_ = nullptr;     // prepared, but the channel was full
+
+    sys::RankedLock jobs_lock_{sys::LockRank::kRequests};
+    IntrusiveList<FlushJob> jobs_ HANARE_GUARDED_BY(jobs_lock_);
+};
+
+}  // namespace hanare::pager

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/pool.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "base/units.hpp"
+#include "pager/fault/handler.hpp"
+#include "pager/fault/region_table.hpp"
+#include "pager/fork.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::pager {
+
+namespace {
+
+// Half of the x86-64 user address space; more is a mistake, not a wish.
+constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
+
+sys::RankedLock region_table_lock{sys::LockRank::kRegions};
+
+Result<void> check_block_bytes(uint64_t block_bytes) {
+    if (is_power_of_two(block_bytes) && block_bytes >= kBlockBytesMin &&
+        block_bytes <= kBlockBytesMax) {
+        return {};
+    }
+    return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                "block size: %llu bytes is not allowed; allowed is a power of two from 4 KiB to "
+                "4 MiB",
+                static_cast<unsigned long long>(block_bytes));
+}
+
+Result<std::unique_ptr<Engine>> open_engine(EngineChoice choice) {
+    if (choice != EngineChoice::kSigbusCopy) {
+        auto engine = open_sigbus_move();
+        if (engine || choice == EngineChoice::kSigbusMove) return engine;
+    }
+    return open_sigbus_copy();
+}
+
+}  // namespace
+
+Pool::Pool(const PoolOptions& options)
+    : block_bytes_(options.block_bytes), frames_(options.local_bytes) {}
+
+Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
+    HANARE_TRY(check_block_bytes(options.block_bytes));
+    std::unique_ptr<Pool> pool(new Pool(options));
+    HANARE_TRY(pool->frames_.open_class(options.block_bytes));
+    HANARE_TRY_ASSIGN(pool->store_, store::open_file_store(options.store));
+    HANARE_TRY_ASSIGN(pool->engine_, open_engine(options.engine));
+    HANARE_TRY(claim_faults());
+    HANARE_TRY(watch_forks());
+    pool->pager_ = std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
+                                           options.read_ahead_blocks);
+    HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
+    pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
+    HANARE_TRY(pool->keeper_->start());
+    pool->pager_->set_keeper(pool->keeper_.get());
+    return pool;
+}
+
+Pool::~Pool() {
+    if (keeper_ == nullptr) return;
+    {
+        const sys::SignalBlock signals;
+        const sys::LockGuard guard(lock_);
+        for (const auto& region : regions_) end_region(*region);
+        regions_.clear();
+    }
+    keeper_->stop();
+}
+
+Result<void> Pool::check_unpinned() {
+    const uint64_t pinned = pinned_bytes_.load();
+    if (pinned == 0) return {};
+    return fail(HANARE_STATUS_BUSY, "the pool cannot be closed: %s are pinned",
+                format_size(pinned).c_str());
+}
+
+Result<void*> Pool::alloc(uint64_t bytes, uint64_t block_bytes) {
+    if (block_bytes == 0) block_bytes = block_bytes_;
+    HANARE_TRY(check_block_bytes(block_bytes));
+    if (bytes == 0 || bytes > kRegionBytesMax || bytes / block_bytes >= UINT32_MAX) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "size: %llu bytes is not allowed; allowed is 1 byte to 64 TiB, at most 2^32 - 1 "
+                    "blocks",
+                    static_cast<unsigned long long>(bytes));
+    }
+    const sys::SignalBlock signals;
+    const sys::LockGuard guard(lock_);
+    HANARE_TRY_ASSIGN(Region* const region, make_region(bytes, block_bytes));
+    shrink_to_budget();
+    return static_cast<void*>(region->begin());
+}
+
+Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
+    auto region = std::make_unique<Region>();
+    region->pager = pager_.get();
+    region->block_bytes = block_bytes;
+    region->block_shift = static_cast<uint32_t>(std::countr_zero(block_bytes));
+    region->requested_bytes = bytes;
+    const uint64_t rounded = round_up(bytes, block_bytes);
+    region->block_count = static_cast<uint32_t>(rounded >> region->block_shift);
+    HANARE_TRY_ASSIGN(region->frame_class, frames_.open_class(block_bytes));
+    HANARE_TRY_ASSIGN(region->range, sys::Mapping::reserve(rounded, block_bytes));
+    const uint64_t table_bytes = round_up(region->block_count * sizeof(Block), kOsPageBytes);
+    HANARE_TRY_ASSIGN(region->block_table, sys::Mapping::reserve(table_bytes, kOsPageBytes));
+    region->range.advise(MADV_DONTFORK);
+    region->range.advise(MADV_NOHUGEPAGE);
+    if (const int error = engine_->attach(region->begin(), rounded); error != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register %s",
+                          format_size(rounded).c_str());
+    }
+    HANARE_TRY(frames_.charge_metadata(table_bytes, block_bytes));
+    auto offset = store_->reserve(rounded);
+    if (!offset) {
+        frames_.refund_metadata(table_bytes);
+        return std::unexpected(offset.error());
+    }
+    region->store_offset = *offset;
+    const sys::LockGuard guard(region_table_lock);
+    if (const auto published = region_table().publish(*region); !published) {
+        frames_.refund_metadata(table_bytes);
+        store_->release(*offset, rounded);
+        return std::unexpected(published.error());
+    }
+    pager_->virtual_bytes.fetch_add(rounded);
+    regions_.push_back(std::move(region));
+    return regions_.back().get();
+}
+
+// New tables take part of the budget: give up frames for them.
+void Pool::shrink_to_budget() noexcept {
+    frames_.trim();
+    while (frames_.excess_bytes() > 0 && pager_->evict_one()) frames_.trim();
+}
+
+Region* Pool::find(const void* address) noexcept {
+    for (const auto& region : regions_) {
+        if (address >= region->begin() && address < region->end()) return region.get();
+    }
+    return nullptr;
+}
+
+Result<void> Pool::free(void* address) {
+    const sys::SignalBlock signals;
+    const sys::LockGuard guard(lock_);
+    Region* region = find(address);
+    if (region == nullptr || region->begin() != address) {
+        return fail(HANARE_STATUS_NOT_FOUND, "%p is not the start of a region of this pool",
+                    address);
+    }
+    if (const uint64_t pinned = region->pinned_blocks.load(); pinned > 0) {
+        return fail(HANARE_STATUS_BUSY, "the region cannot be freed: %llu of its blocks are pinned",
+                    static_cast<unsigned long long>(pinned));
+    }
+    end_region(*region);
+    std::erase_if(regions_, [&](const auto& other) { return other.get() == region; });
+    return {};
+}
+
+// Afterwards nothing refers to the region and it can be destroyed.
+void Pool::end_region(Region& region) noexcept {
+    {
+        const sys::LockGuard guard(region_table_lock);
+        region_table().withdraw(region);
+    }
+    region.closing.store(true, std::memory_order_seq_cst);
+    pager_->drop_read_ahead(region);
+    keeper_->kick();
+    while (const uint32_t users = region.users.load(std::memory_order_seq_cst)) {
+        sys::futex_wait(region.users, users);
+    }
+    release_blocks(region);
+    pager_->virtual_bytes.fetch_sub(region.range.bytes());
+    frames_.refund_metadata(region.block_table.bytes());
+    store_->release(region.store_offset, region.range.bytes());
+#define HANARE_ADD(name, text) ended_.name += region.counters.name.load();
+    HANARE_COUNTER_MAP(HANARE_ADD)
+#undef HANARE_ADD
+}
+
+void Pool::release_blocks(Region& region) noexcept {
+    for (uint32_t i = 0; i < region.block_count; ++i) {
+        Block& block = region.block(i);
+        const uint32_t word = block.load();
+        if (block_word::state(word) == BlockState::kAbsent) continue;
+        Frame& frame = *region.frame_of(block);
+        // Pages of a mapped block go with the mapping.
+        frames_.release(frame, block_word::resident(word));
+    }
+}
+
+Result<Pool::Span> Pool::span_of(const void* address, uint64_t bytes) noexcept {
+    const sys::LockGuard guard(lock_);
+    Region* region = find(address);
+    const auto* begin = static_cast<const std::byte*>(address);
+    if (region == nullptr || bytes == 0 ||
+        bytes > static_cast<uint64_t>(region->begin() + region->requested_bytes - begin)) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "%p and %llu bytes are not inside one region of this pool", address,
+                    static_cast<unsigned long long>(bytes));
+    }
+    return Span{region, region->index_of(begin), region->index_of(begin + bytes - 1) + 1};
+}
+
+Result<void> Pool::advise(const void* address, uint64_t bytes, hanare_advice advice) {
+    const sys::SignalBlock signals;
+    HANARE_TRY_ASSIGN(const Span span, span_of(address, bytes));
+    switch (advice) {
+        case HANARE_ADVICE_NORMAL:
+        case HANARE_ADVICE_SEQUENTIAL:
+        case HANARE_ADVICE_RANDOM:
+            span.region->advice.store(advice, std::memory_order_relaxed);
+            return {};
+        case HANARE_ADVICE_WILLNEED:
+            pager_->request_read_ahead(*span.region, span.first, span.last - span.first, 1);
+            return {};
+        case HANARE_ADVICE_DONTNEED: {
+            uint64_t pinned_dirty = 0;
+            return flush_span(span, true, &pinned_dirty);
+        }
+    }
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "advice: %d is not one of HANARE_ADVICE_*",
+                static_cast<int>(advice));
+}
+
+bool Pool::reserve_pin(const Region& region) noexcept {
+    const uint64_t budget = frames_.frame_budget_bytes();
+    const uint64_t left_over = kFramesMin * (region.block_bytes + sizeof(Frame));
+    const uint64_t after = pinned_bytes_.fetch_add(region.block_bytes) + region.block_bytes;
+    if (after + left_over <= budget) return true;
+    pinned_bytes_.fetch_sub(region.block_bytes);
+    return false;
+}
+
+Result<void> Pool::pin(const void* address, uint64_t bytes, hanare_access access) {
+    const sys::SignalBlock signals;
+    HANARE_TRY_ASSIGN(const Span span, span_of(address, bytes));
+    if (access != HANARE_ACCESS_READ && access != HANARE_ACCESS_WRITE) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "access: %d is not one of HANARE_ACCESS_*",
+                    static_cast<int>(access));
+    }
+    for (uint32_t i = span.first; i < span.last; ++i) {
+        hanare_status status = HANARE_STATUS_LIMIT;
+        const bool reserved = reserve_pin(*span.region);
+        bool first = false;
+        // A block that is pinned already needs no further frame.
+        if (reserved || block_word::pinned(span.region->block(i).load())) {
+            status = pager_->pin(*span.region, i, access == HANARE_ACCESS_WRITE, &first);
+        }
+        if (reserved && !first) pinned_bytes_.fetch_sub(span.region->block_bytes);
+        if (status == HANARE_STATUS_OK) continue;
+        HANARE_TRY(unpin_span(span, i));
+        return fail(status, "cannot pin %llu bytes at %p: %s; %s are pinned of a budget of %s",
+                    static_cast<unsigned long long>(bytes), address, hanare_status_text(status),
+                    format_size(pinned_bytes_.load()).c_str(),
+                    format_size(frames_.frame_budget_bytes()).c_str());
+    }
+    return {};
+}
+
+Result<void> Pool::unpin(const void* address, uint64_t bytes) {
+    const sys::SignalBlock signals;
+    HANARE_TRY_ASSIGN(const Span span, span_of(address, bytes));
+    for (uint32_t i = span.first; i < span.last; ++i) {
+        if (block_word::pinned(span.region->block(i).load())) continue;
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "cannot unpin %llu bytes at %p: block %u is not pinned",
+                    static_cast<unsigned long long>(bytes), address, i);
+    }
+    return unpin_span(span, span.last);
+}
+
+Result<void> Pool::unpin_span(const Span& span, uint32_t last) noexcept {
+    for (uint32_t i = span.first; i < last; ++i) {
+        bool last_pin = false;
+        pager_->unpin(*span.region, i, &last_pin);
+        if (last_pin) pinned_bytes_.fetch_sub(span.region->block_bytes);
+    }
+    return {};
+}
+
+Result<void> Pool::flush(const void* address, uint64_t bytes) {
+    const sys::SignalBlock signals;
+    std::vector<Span> spans;
+    if (address == nullptr && bytes == 0) {
+        const sys::LockGuard guard(lock_);
+        for (const auto& region : regions_) {
+            spans.push_back({region.get(), 0, region->block_count});
+        }
+    } else {
+        HANARE_TRY_ASSIGN(const Span span, span_of(address, bytes));
+        spans.push_back(span);
+    }
+    uint64_t pinned_dirty = 0;
+    for (const Span& span : spans) HANARE_TRY(flush_span(span, false, &pinned_dirty));
+    if (pinned_dirty == 0) return {};
+    return fail(HANARE_STATUS_BUSY, "%llu dirty blocks are pinned and were not flushed",
+                static_cast<unsigned long long>(pinned_dirty));
+}
+
+Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept {
+    FlushJob job;
+    job.region = span.region;
+    job.next = span.first;
+    job.last = span.last;
+    job.drop = drop;
+    keeper_->run(job);
+    *pinned_dirty += job.pinned_dirty;
+    if (job.status == HANARE_STATUS_OK) return {};
+    return fail_errno(job.status, store_->last_errno(), "cannot write blocks back to the store");
+}
+
+Result<void> Pool::stats(const void* address, hanare_counters& counters) {
+    const sys::SignalBlock signals;
+    const sys::LockGuard guard(lock_);
+    hanare_counters sum = {};
+    const Region* only = address == nullptr ? nullptr : find(address);
+    if (address != nullptr && only == nullptr) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "%p is not inside a region of this pool",
+                    address);
+    }
+    if (only == nullptr) sum = ended_;
+    for (const auto& region : regions_) {
+        if (only != nullptr && region.get() != only) continue;
+#define HANARE_ADD(name, text) sum.name += region->counters.name.load(std::memory_order_relaxed);
+        HANARE_COUNTER_MAP(HANARE_ADD)
+#undef HANARE_ADD
+        sum.virtual_bytes += region->range.bytes();
+        sum.resident_bytes += region->resident_blocks.load() * region->block_bytes;
+        sum.dirty_bytes += region->dirty_blocks.load() * region->block_bytes;
+        sum.pinned_bytes += region->pinned_blocks.load() * region->block_bytes;
+        sum.metadata_bytes += region->block_table.bytes();
+    }
+    const FrameTable::Usage usage = frames_.usage();
+    sum.frame_bytes = usage.frame_bytes;
+    sum.free_frame_bytes = usage.free_bytes;
+    sum.budget_bytes = usage.budget_bytes;
+    if (only == nullptr) sum.metadata_bytes = usage.metadata_bytes;
+    counters = sum;
+    return {};
+}
+
+}  // namespace hanare::pager

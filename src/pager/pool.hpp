@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pool: a local budget, a store and the regions that share them.  Behind the C API; any thread may
+// call anything, except that the destructor and free() must not run while others use what they end.
+// Every call blocks the caller's signals for its duration (sys::SignalBlock says why).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "hanare/pool.h"
+#include "hanare/stats.h"
+#include "pager/fault/engine.hpp"
+#include "pager/fault/frame_table.hpp"
+#include "pager/fault/pager.hpp"
+#include "pager/keeper.hpp"
+#include "store/store.hpp"
+
+namespace hanare::pager {
+
+enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy };
+
+struct PoolOptions {
+    uint64_t local_bytes = 0;
+    uint64_t block_bytes = 0;
+    uint32_t read_ahead_blocks = 0;
+    EngineChoice engine = EngineChoice::kAuto;
+    store::FileStoreOptions store;
+};
+
+class Pool {
+public:
+    static Result<std::unique_ptr<Pool>> open(const PoolOptions& options);
+    ~Pool();  // frees every region
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    // BUSY while anything is pinned: the pool should not be destroyed then.
+    Result<void> check_unpinned();
+
+    // block_bytes 0: the pool's.
+    Result<void*> alloc(uint64_t bytes, uint64_t block_bytes);
+    Result<void> free(void* address);
+
+    Result<void> advise(const void* address, uint64_t bytes, hanare_advice advice);
+    Result<void> pin(const void* address, uint64_t bytes, hanare_access access);
+    Result<void> unpin(const void* address, uint64_t bytes);
+    // address nullptr: everything.
+    Result<void> flush(const void* address, uint64_t bytes);
+    Result<void> stats(const void* address, hanare_counters& counters);
+
+    const char* engine_name() const { return engine_->name(); }
+    std::string describe_store() const { return store_->describe(); }
+
+private:
+    struct Span {
+        Region* region;
+        uint32_t first;
+        uint32_t last;  // one past the end
+    };
+
+    explicit Pool(const PoolOptions& options);
+
+    Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
+    void end_region(Region& region) noexcept HANARE_REQUIRES(lock_);
+    void release_blocks(Region& region) noexcept;
+    void shrink_to_budget() noexcept;
+    Region* find(const void* address) noexcept HANARE_REQUIRES(lock_);
+    Result<Span> span_of(const void* address, uint64_t bytes) noexcept;
+    Result<void> unpin_span(const Span& span, uint32_t last) noexcept;
+    bool reserve_pin(const Region& region) noexcept;
+    Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept;
+
+    const uint64_t block_bytes_;
+    FrameTable frames_;
+    std::unique_ptr<store::Store> store_;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<Pager> pager_;
+    std::unique_ptr<Keeper> keeper_;
+    std::atomic<uint64_t> pinned_bytes_{0};
+
+    sys::RankedLock lock_{sys::LockRank::kPool};
+    std::vector<std::unique_ptr<Region>> regions_ HANARE_GUARDED_BY(lock_);
+    hanare_counters ended_ HANARE_GUARDED_BY(lock_) = {};  // counters of freed regions
+};
+
+}  // namespace hanare::pager
