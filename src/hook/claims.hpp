@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The signals whose kernel disposition is ours, as the wrappers see them.  Every claim keeps two:
+// the claimed signal and its stand-in.  Any thread, async-signal-safe.
+#pragma once
+
+#include <csignal>
+
+#include "hook/disposition.hpp"
+
+namespace hanare::hook {
+
+// The program's disposition of a kept signal; null when the kernel holds it, as for all others.
+DispositionCell* find_kept_disposition(int signal_number) noexcept;
+
+// After the program changed a disposition past the claim check: puts our handler back in front.
+void reinstall_if_kept(int signal_number) noexcept;
+
+}  // namespace hanare::hook

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The definition behind ours of a libc function: libc's own, or that of a sanitizer run-time.
+// Looked up when first needed, without a static constructor; claim_signal looks all of them up, so
+// that afterwards a signal handler never calls the dynamic linker.
+#pragma once
+
+#include <atomic>
+
+namespace hanare::hook {
+
+// Never null: traps for a function that this libc does not have.
+void* find_next_function(const char* name) noexcept;
+
+template <typename Function>
+class NextFunction {
+public:
+    explicit constexpr NextFunction(const char* name) : name_(name) {}
+
+    void resolve() noexcept { get(); }
+
+    template <typename... Arguments>
+    auto operator()(Arguments... arguments) {
+        return get()(arguments...);
+    }
+
+private:
+    Function* get() noexcept {
+        void* function = function_.load(std::memory_order_acquire);
+        if (function == nullptr) {
+            function = find_next_function(name_);
+            function_.store(function, std::memory_order_release);
+        }
+        return reinterpret_cast<Function*>(function);
+    }
+
+    const char* name_;
+    std::atomic<void*> function_{nullptr};
+};
+
+}  // namespace hanare::hook
