@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/options.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <unistd.h>
+
+#include "base/units.hpp"
+#include "config/file.hpp"
+#include "config/nearest.hpp"
+#include "config/rules.hpp"
+#include "config/store_spec.hpp"
+#include "sys/memory_limits.hpp"
+
+namespace hanare::config {
+
+namespace {
+
+constexpr std::string_view kEnvironmentPrefix = "HANARE_";
+constexpr std::string_view kFileVariable = "HANARE_CONFIG";
+
+std::string environment_name(std::string_view key) {
+    std::string name(kEnvironmentPrefix);
+    for (const char c : key) name += c >= 'a' && c <= 'z' ? static_cast<char>(c & ~0x20) : c;
+    return name;
+}
+
+std::string flag_name(std::string_view key) {
+    std::string name = "--";
+    for (const char c : key) name += c == '_' ? '-' : c;
+    return name;
+}
+
+size_t index_of(OptionId id) { return static_cast<size_t>(id); }
+
+// Checks a value and takes it.
+Result<void> take(Options& options, const Override& value) {
+    const OptionRow& row = option_rows()[index_of(value.option)];
+    const std::string what = std::string(row.key) + " (" + value.source + ")";
+    switch (value.option) {
+#define OPTION(type, name, key, default_text, rule, doc)                 \
+    case OptionId::name: {                                               \
+        HANARE_TRY_ASSIGN(options.name, (rule).parse(what, value.text)); \
+        break;                                                           \
+    }
+#include "config/options.def"
+#undef OPTION
+    }
+    options.sources[index_of(value.option)] = value.source;
+    return {};
+}
+
+std::vector<std::string_view> known_keys() {
+    std::vector<std::string_view> keys;
+    for (const OptionRow& row : option_rows()) keys.push_back(row.key);
+    return keys;
+}
+
+// Empty when no file is to be read.  `is_required` when the user named it.
+std::string file_path(bool& is_required) {
+    const char* const named = secure_getenv(kFileVariable.data());
+    is_required = named != nullptr && *named != '\0';
+    if (named != nullptr) return named;
+    const char* const xdg = secure_getenv("XDG_CONFIG_HOME");
+    if (xdg != nullptr && *xdg == '/') return std::string(xdg) + "/hanare/hanare.toml";
+    const char* const home = secure_getenv("HOME");
+    return home != nullptr && *home == '/' ? std::string(home) + "/.config/hanare/hanare.toml" : "";
+}
+
+Result<void> take_file(Options& options) {
+    bool is_required = false;
+    const std::string path = file_path(is_required);
+    if (path.empty()) return {};
+    const Result<std::vector<FileEntry>> entries = read_file(path);
+    if (!entries) {
+        if (entries.error().status == HANARE_STATUS_NOT_FOUND && !is_required) return {};
+        Error error = entries.error();
+        error.status = HANARE_STATUS_INVALID_ARGUMENT;
+        return std::unexpected(error);
+    }
+    for (const FileEntry& entry : *entries) {
+        const OptionRow* found = nullptr;
+        for (const OptionRow& row : option_rows()) {
+            if (row.key == entry.key) found = &row;
+        }
+        if (found == nullptr) {
+            return fail(HANARE_STATUS_INVALID_ARGUMENT, "file %s:%u: unknown option %s%s",
+                        path.c_str(), entry.line, quoted(entry.key).c_str(),
+                        suggestion(entry.key, known_keys()).c_str());
+        }
+        HANARE_TRY(take(options, {found->id, entry.text, "file " + path}));
+    }
+    return {};
+}
+
+Result<void> take_environment(Options& options) {
+    for (const OptionRow& row : option_rows()) {
+        if (const char* const text = secure_getenv(row.environment.c_str()); text != nullptr) {
+            HANARE_TRY(take(options, {row.id, text, "environment " + row.environment}));
+        }
+    }
+    return {};
+}
+
+void note_unknown_variables(Options& options) {
+    std::vector<std::string_view> known = {kFileVariable};
+    for (const OptionRow& row : option_rows()) known.push_back(row.environment);
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view variable(*entry);
+        const std::string_view name = variable.substr(0, variable.find('='));
+        if (!name.starts_with(kEnvironmentPrefix)) continue;
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        options.warnings.push_back("the environment variable " + quoted(name) +
+                                   " is unknown and has no effect" + suggestion(name, known));
+    }
+}
+
+// Puts what will be used in the place of "auto".
+Result<void> resolve(Options& options) {
+    if (options.local_bytes == 0) {
+        HANARE_TRY_ASSIGN(const sys::MemoryLimit limit, sys::effective_memory_limit());
+        options.local_bytes = std::max(round_down(limit.bytes / 5 * 4, kMiB), kMiB);
+        options.notes[index_of(OptionId::local_bytes)] =
+            "auto: 80 % of " + format_size(limit.bytes) + ", " + limit.origin;
+    }
+    if (options.store.empty()) {
+        options.store = "file:" + default_store_directory();
+        options.notes[index_of(OptionId::store)] =
+            secure_getenv("TMPDIR") != nullptr ? "auto: $TMPDIR" : "auto: $TMPDIR is not set";
+        if (const Result<StoreSpec> spec = parse_store_spec(options.store); !spec) {
+            return fail(spec.error().status, "store (from $TMPDIR): %s", spec.error().text);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() {
+    static const std::array<OptionRow, kOptionCount> rows = {{
+#define OPTION(type, name, key, default_text, rule, doc)                          \
+    {OptionId::name,         #key,           default_text, (rule).allowed(), doc, \
+     environment_name(#key), flag_name(#key)},
+#include "config/options.def"
+#undef OPTION
+    }};
+    return rows;
+}
+
+Result<Options> load_options(const Overrides& overrides) {
+    Options options;
+    for (const OptionRow& row : option_rows()) {
+        HANARE_TRY(take(options, {row.id, std::string(row.default_text), "default"}));
+    }
+    HANARE_TRY(take_file(options));
+    HANARE_TRY(take_environment(options));
+    for (const Override& value : overrides) HANARE_TRY(take(options, value));
+    note_unknown_variables(options);
+    HANARE_TRY(resolve(options));
+    return options;
+}
+
+std::string value_text(const Options& options, OptionId id) {
+    switch (id) {
+#define OPTION(type, name, key, default_text, rule, doc) \
+    case OptionId::name: return (rule).format(options.name);
+#include "config/options.def"
+#undef OPTION
+    }
+    return {};
+}
+
+}  // namespace hanare::config

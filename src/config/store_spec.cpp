@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/store_spec.hpp"
+
+#include <cstdlib>
+
+#include "base/units.hpp"
+#include "config/nearest.hpp"
+
+namespace hanare::config {
+
+namespace {
+
+constexpr std::string_view kFilePrefix = "file:";
+constexpr std::string_view kPlannedPrefixes[] = {"tcp://", "mirror(", "parity(", "tier("};
+
+std::unexpected<Error> bad_spec(std::string_view text, const std::string& why) {
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s %s; allowed is file:DIR[?size=SIZE]",
+                quoted(text).c_str(), why.c_str());
+}
+
+// "size=SIZE" is the only parameter, so '&' can only be a mistake.
+Result<uint64_t> parse_parameters(std::string_view text, std::string_view parameters) {
+    constexpr std::string_view kSize = "size=";
+    if (!parameters.starts_with(kSize)) {
+        return bad_spec(text, "has the unknown parameter " + quoted(parameters));
+    }
+    const std::string_view value = parameters.substr(kSize.size());
+    if (value == "0") return bad_spec(text, "has size 0");
+    return parse_size("size in store " + quoted(text), value);
+}
+
+}  // namespace
+
+Result<StoreSpec> parse_store_spec(std::string_view text) {
+    for (const std::string_view prefix : kPlannedPrefixes) {
+        if (text.starts_with(prefix)) {
+            return fail(HANARE_STATUS_NOT_SUPPORTED,
+                        "not supported yet: %s; supported is file:DIR[?size=SIZE]",
+                        quoted(text).c_str());
+        }
+    }
+    if (text.find('\0') != std::string_view::npos) return bad_spec(text, "contains a zero byte");
+    if (text.starts_with('/')) return bad_spec(text, "lacks the kind; write file:DIR");
+    if (!text.starts_with(kFilePrefix)) return bad_spec(text, "is of no known kind");
+    StoreSpec spec;
+    const std::string_view rest = text.substr(kFilePrefix.size());
+    const size_t question = rest.find('?');
+    spec.directory = rest.substr(0, question);
+    if (question != std::string_view::npos) {
+        HANARE_TRY_ASSIGN(spec.size_bytes, parse_parameters(text, rest.substr(question + 1)));
+    }
+    if (spec.directory.empty()) spec.directory = default_store_directory();
+    return spec;
+}
+
+std::string default_store_directory() {
+    const char* const directory = secure_getenv("TMPDIR");
+    return directory != nullptr && *directory != '\0' ? directory : "/var/tmp";
+}
+
+}  // namespace hanare::config

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Store SPECs: "file:DIR[?size=SIZE]".  Only the syntax is checked here; whether the directory
+// exists is the store's business.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace hanare::config {
+
+enum class StoreKind : uint8_t { kFile };
+
+struct StoreSpec {
+    StoreKind kind = StoreKind::kFile;
+    std::string directory;    // never empty: default_store_directory() when the SPEC names none
+    uint64_t size_bytes = 0;  // 0: as large as needed
+};
+
+// NOT_SUPPORTED for kinds that are planned, INVALID_ARGUMENT for everything else.
+Result<StoreSpec> parse_store_spec(std::string_view text);
+
+// $TMPDIR, else /var/tmp.
+std::string default_store_directory();
+
+}  // namespace hanare::config

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this kernel, this user and this container offer to Hanare, found by trying rather than by
+// version numbers.  Probing leaves nothing behind.  For `hanare doctor` and the demo, not for the
+// fault path; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "sys/uffd.hpp"
+
+namespace hanare::sys {
+
+struct ResourceLimit {
+    uint64_t soft = 0;  // UINT64_MAX: unlimited
+    uint64_t hard = 0;
+};
+
+struct Platform {
+    std::string kernel_release;
+    int kernel_major = 0;
+    int kernel_minor = 0;
+
+    Userfault::Support userfault;
+    int uring_errno = 0;  // 0: io_uring works
+
+    // Kernel settings; nothing where the kernel has no such setting.
+    std::optional<uint64_t> unprivileged_userfaultfd;  // vm.
+    std::optional<uint64_t> io_uring_disabled;         // kernel.
+    std::optional<uint64_t> max_map_count;             // vm.
+    std::optional<uint64_t> overcommit_memory;         // vm.
+    std::string huge_pages;                            // "madvise", or empty without THP
+
+    uint64_t swap_bytes = 0;
+    uint64_t swap_free_bytes = 0;
+
+    ResourceLimit locked_bytes;  // RLIMIT_MEMLOCK
+    ResourceLimit open_files;    // RLIMIT_NOFILE
+
+    uint32_t user_id = 0;
+    bool may_swapon = false;     // CAP_SYS_ADMIN
+    bool is_filtered = false;    // a seccomp filter is at work
+    std::string cgroup_refusal;  // why no memory cgroup can be created; empty when it can
+    int cgroup_version = 0;      // of the one that could be created
+
+    bool sigbus_blocked = false;  // inherited by this thread
+    bool sigbus_ignored = false;
+};
+
+Platform probe_platform();
+
+// What a directory offers to a file store.
+struct DirectoryReport {
+    std::string file_system;  // "ext4"
+    bool in_memory = false;   // tmpfs or ramfs
+    bool room_known = false;
+    uint64_t free_bytes = 0;
+    int direct_errno = 0;  // 0: O_DIRECT works
+};
+
+// Creates an unnamed file there.  STORE_UNAVAILABLE says why that is not possible.
+Result<DirectoryReport> probe_directory(const std::string& directory);
+
+}  // namespace hanare::sys
