@@ -62,8 +62,14 @@ void by_sysv_signal() { sysv_signal(SIGBUS, plain_handler); }
 class ChainedHandler : public ::testing::TestWithParam<std::tuple<Install, bool>> {};
 
 TEST_P(ChainedHandler, GetsForeignFaults) {
-    const auto [install, installed_first] = GetParam();
-    EXPECT_EQ(run_in_child([install = install, installed_first = installed_first] {
+    const Install install = std::get<0>(GetParam());
+    const bool installed_first = std::get<1>(GetParam());
+#if defined(HOOK_TEST_TSAN)
+    if (installed_first && (install == by_signal || install == by_bsd_signal)) {
+        GTEST_SKIP() << "the thread sanitizer's signal() blocks all signals in the handler";
+    }
+#endif
+    EXPECT_EQ(run_in_child([install, installed_first] {
                   Scene scene;
                   if (installed_first) install();
                   HOOK_CHECK(Scene::claim());
@@ -119,8 +125,8 @@ TEST(Chain, RunsHandlersWithTheirMask) {
 TEST(Chain, ReturnsWhatTheProgramSet) {
     EXPECT_EQ(run_in_child([] {
                   Scene scene;
-                  by_signal();
                   HOOK_CHECK(Scene::claim());
+                  by_signal();
                   struct sigaction action = {};
                   action.sa_sigaction = info_handler;
                   action.sa_mask = set_of({SIGBUS, SIGUSR1});

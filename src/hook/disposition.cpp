@@ -69,8 +69,7 @@ void DispositionCell::release_slot(uint64_t slot) noexcept {
 bool DispositionCell::publish(uint64_t* expected, uint64_t slot) noexcept {
     const uint64_t generation = *expected / kSlots + 1;
     return published_.compare_exchange_strong(*expected, generation * kSlots + slot,
-                                              std::memory_order_acq_rel,
-                                              std::memory_order_acquire);
+                                              std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
 Disposition DispositionCell::read() const noexcept {

@@ -61,8 +61,7 @@ bool is_fault(const siginfo_t& info) noexcept {
 
 void call_handler(const Disposition& disposition, int signal_number, siginfo_t* info,
                   ucontext_t* context) {
-    const SignalBits own =
-        (disposition.flags & SA_NODEFER) != 0 ? 0 : bit_of(signal_number);
+    const SignalBits own = (disposition.flags & SA_NODEFER) != 0 ? 0 : bit_of(signal_number);
     const SignalBits interrupted = load_bits(context->uc_sigmask);
     store_bits(&context->uc_sigmask, to_program_mask(interrupted));
     set_thread_mask(interrupted | to_kernel_mask(disposition.mask | own));
@@ -88,8 +87,7 @@ void deliver(int signal_number, siginfo_t* info, ucontext_t* context) {
     }
     const bool fault = is_fault(*info);
     const bool blocked =
-        !kept.is_stand_in &&
-        (load_bits(context->uc_sigmask) & bit_of(kept.pair->stand_in)) != 0;
+        !kept.is_stand_in && (load_bits(context->uc_sigmask) & bit_of(kept.pair->stand_in)) != 0;
     if (blocked && !fault) return hold_back(*info, kept.pair->stand_in);
     if (blocked) return take_default_action(*info);  // force_sig(): a blocked fault kills
     const Disposition disposition = kept.disposition().take_for_delivery();

@@ -7,7 +7,8 @@
 //   - a claimed signal is never blocked in a thread;
 //   - threads start with the claimed signals unblocked and, when they have none, with an alternate
 //     signal stack, so that tiny thread stacks do not matter.
-// Before the first claim every wrapper only calls libc.
+// Before the first claim every wrapper only calls libc; pthread_create installs its stack always,
+// because a claim may come later.  README.md says what is not covered.
 #pragma once
 
 #include <csignal>
@@ -16,16 +17,20 @@
 
 namespace hanare::hook {
 
-// Returns true when the signal was Hanare's and is dealt with.  Runs with all signals blocked; must
-// be async-signal-safe.
+// Returns true when the fault was Hanare's and is dealt with.  Called for faults only, not for
+// signals that were sent.  Runs with all signals blocked; must be async-signal-safe; may change
+// errno.
 using SignalReceiver = bool (*)(int signal_number, siginfo_t* info, void* context) noexcept;
 
 // Installs `receiver` in front of the program's disposition, for the life of the process; unblocks
-// the signal in the calling thread.  Once per signal number.
+// the signal in the calling thread and in handlers installed before.  Once per signal number; only
+// SIGBUS and SIGSEGV.  Any thread, not from a handler.
 Result<void> claim_signal(int signal_number, SignalReceiver receiver);
 
 // Does what would have happened without Hanare: calls the program's handler with its mask and
-// flags, or takes the default action (which ends the process with this signal).
+// flags, or takes the default action (which ends the process with this signal once the receiver
+// has returned).  To be called by a receiver, with its own arguments, as its last act; returning
+// false does the same, and then the handler may also leave by an exception or pthread_exit.
 void chain_signal(int signal_number, siginfo_t* info, void* context) noexcept;
 
 }  // namespace hanare::hook

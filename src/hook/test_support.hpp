@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory whose first access really faults, and a receiver that repairs it.  A claim lasts for the
-// life of a process, so every test claims in a child of its own (sys::testing::run_in_child).
+// Memory that really faults, and a receiver that repairs it.  A claim lasts for the life of a
+// process, so every test claims in a child of its own (sys::testing::run_in_child).
 // Included by *_test.cpp only.
 #pragma once
-
-#include <sys/mman.h>
 
 #include <atomic>
 #include <cerrno>
@@ -14,6 +12,7 @@
 #include <string>
 
 #include "hook/signals.hpp"
+#include "sys/test_memory.hpp"
 #include "sys/test_support.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -29,47 +28,15 @@
 #endif
 
 // In a child: gives up with the failed expression.
-#define HOOK_CHECK(expression)                                                                \
-    do {                                                                                      \
+#define HOOK_CHECK(expression)                                                                   \
+    do {                                                                                         \
         if (!(expression)) return std::string(#expression ", line ") + std::to_string(__LINE__); \
     } while (false)
 
 namespace hanare::hook::testing {
 
-inline constexpr size_t kPageBytes = 4096;
-
-// One page of a file of no length: an access raises SIGBUS until the file grows.
-class FaultingPage {
-public:
-    FaultingPage() {
-        file_ = memfd_create("hanare-hook-test", MFD_CLOEXEC);
-        void* address = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
-        if (file_ < 0 || address == MAP_FAILED) std::abort();
-        address_ = static_cast<char*>(address);
-    }
-    FaultingPage(const FaultingPage&) = delete;
-    FaultingPage& operator=(const FaultingPage&) = delete;
-    ~FaultingPage() {
-        munmap(address_, kPageBytes);
-        close(file_);
-    }
-
-    volatile char* address() const { return address_; }
-    bool contains(const void* address) const {
-        return address >= address_ && address < address_ + kPageBytes;
-    }
-    void repair() const { resize(kPageBytes); }
-    void break_again() const { resize(0); }
-    void touch() const { *address() = 1; }
-
-private:
-    void resize(size_t bytes) const {
-        if (ftruncate(file_, static_cast<off_t>(bytes)) != 0) std::abort();
-    }
-
-    int file_ = -1;
-    char* address_ = nullptr;
-};
+using sys::testing::FaultingPage;
+using sys::testing::kPageBytes;
 
 // Far memory is repaired by the receiver; foreign memory by the program's handler, or by nobody.
 inline const FaultingPage* far_page = nullptr;

@@ -59,8 +59,7 @@ sighandler_t change_handler(DispositionCell& kept, sighandler_t handler, uint32_
         errno = EINVAL;
         return SIG_ERR;
     }
-    const Disposition previous =
-        kept.exchange({reinterpret_cast<uintptr_t>(handler), mask, flags});
+    const Disposition previous = kept.exchange({reinterpret_cast<uintptr_t>(handler), mask, flags});
     return reinterpret_cast<sighandler_t>(previous.handler);
 }
 

@@ -178,8 +178,7 @@ HANARE_WRAPPER int pselect(int count, fd_set* in, fd_set* out, fd_set* except,
     return hook::libc_pselect(count, in, out, except, timeout, hook::KernelSet(mask).get());
 }
 
-HANARE_WRAPPER int ppoll(pollfd* fds, nfds_t count, const timespec* timeout,
-                         const sigset_t* mask) {
+HANARE_WRAPPER int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
     return hook::libc_ppoll(fds, count, timeout, hook::KernelSet(mask).get());
 }
 

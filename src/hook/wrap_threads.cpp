@@ -7,10 +7,10 @@
 // The stack is freed by a thread-specific-data destructor, which runs however the thread ends.  It
 // waits for the last round but one, so that the program's own destructors still have the stack; in
 // the last round a sanitizer's run-time says good-bye to the thread.
-#include <climits>
-#include <csignal>
 #include <pthread.h>
 #include <threads.h>
+#include <climits>
+#include <csignal>
 
 #include <cerrno>
 #include <cstddef>
@@ -115,23 +115,28 @@ void unblock_claimed_signals() noexcept {
     if (wanted != mask) set_thread_mask(wanted);
 }
 
-// Returns a copy of the record: without an alternate stack the original is gone.
-ThreadRecord enter_thread(void* pointer) noexcept {
-    auto* record = static_cast<ThreadRecord*>(pointer);
-    const ThreadRecord copy = *record;
+// Frees the record unless the thread lives on its stack.
+void enter_thread(ThreadRecord* record) noexcept {
     if (!install_stack(record)) free_record(record);
     unblock_claimed_signals();
-    return copy;
 }
 
+// These two must not have locals in memory: pthread_exit and cancellation unwind past them, and
+// the address sanitizer would leave their red zones behind.
 void* run_posix_thread(void* pointer) {
-    const ThreadRecord record = enter_thread(pointer);
-    return record.function.posix(record.argument);
+    auto* record = static_cast<ThreadRecord*>(pointer);
+    void* (*const function)(void*) = record->function.posix;
+    void* const argument = record->argument;
+    enter_thread(record);
+    return function(argument);
 }
 
 int run_c11_thread(void* pointer) {
-    const ThreadRecord record = enter_thread(pointer);
-    return record.function.c11(record.argument);
+    auto* record = static_cast<ThreadRecord*>(pointer);
+    const thrd_start_t function = record->function.c11;
+    void* const argument = record->argument;
+    enter_thread(record);
+    return function(argument);
 }
 
 }  // namespace
