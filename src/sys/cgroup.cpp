@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/cgroup.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "sys/text_file.hpp"
+
+namespace hanare::sys {
+namespace {
+
+constexpr int kRemoveTries = 100;
+constexpr int kRemovePause_ms = 10;
+
+struct Mount {
+    std::string root;
+    std::string point;
+};
+
+// The mounts of file system `type` whose super options contain `option` (empty: any).
+std::vector<Mount> mounts_of(std::string_view mountinfo, std::string_view type,
+                             std::string_view option) {
+    std::vector<Mount> mounts;
+    std::istringstream lines{std::string(mountinfo)};
+    for (std::string line; std::getline(lines, line);) {
+        const size_t dash = line.find(" - ");
+        if (dash == std::string::npos) continue;
+        std::istringstream head(line.substr(0, dash));
+        std::istringstream tail(line.substr(dash + 3));
+        std::string id, parent, device, fs_type, source, options;
+        Mount mount;
+        if (!(head >> id >> parent >> device >> mount.root >> mount.point)) continue;
+        if (!(tail >> fs_type >> source >> options) || fs_type != type) continue;
+        const std::string list = "," + options + ",";
+        if (!option.empty() && list.find("," + std::string(option) + ",") == std::string::npos) {
+            continue;
+        }
+        mounts.push_back(std::move(mount));
+    }
+    return mounts;
+}
+
+// Our cgroup's path in the hierarchy with this controller; version 2 has the empty controller list.
+std::optional<std::string> own_path(std::string_view cgroup, std::string_view controller) {
+    std::istringstream lines{std::string(cgroup)};
+    for (std::string line; std::getline(lines, line);) {
+        const size_t first = line.find(':');
+        const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+        if (second == std::string::npos) continue;
+        const std::string list = line.substr(first + 1, second - first - 1);
+        const bool match =
+            controller.empty()
+                ? list.empty()
+                : ("," + list + ",").find("," + std::string(controller) + ",") != std::string::npos;
+        if (match) return line.substr(second + 1);
+    }
+    return std::nullopt;
+}
+
+// `path` as seen below a mount that shows only the subtree `mount.root` of the hierarchy.
+std::string directory_below(const Mount& mount, const std::string& path) {
+    std::string rest = path;
+    if (mount.root != "/") {
+        const bool inside = path == mount.root || path.starts_with(mount.root + "/");
+        rest = inside ? path.substr(mount.root.size()) : "";
+    }
+    while (rest.ends_with('/')) rest.pop_back();
+    return mount.point + rest;
+}
+
+// Opens and locks the directory of a cgroup; -1 when someone else holds it.
+int lock_directory(const std::string& directory) {
+    const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+// Removes cgroups of this prefix that no living process owns.
+void remove_leftovers(const std::string& parent, std::string_view prefix) {
+    DIR* listing = opendir(parent.c_str());
+    if (listing == nullptr) return;
+    std::vector<std::string> names;
+    while (const dirent* entry = readdir(listing)) {
+        const std::string_view name = entry->d_name;
+        if (name.starts_with(prefix) && name.substr(prefix.size()).starts_with("-")) {
+            names.emplace_back(name);
+        }
+    }
+    closedir(listing);
+    for (const std::string& name : names) {
+        const std::string directory = parent + "/" + name;
+        const int fd = lock_directory(directory);
+        if (fd < 0) continue;
+        rmdir(directory.c_str());  // fails, as it should, while a process is inside
+        close(fd);
+    }
+}
+
+hanare_status status_of(int error) {
+    return error == EACCES || error == EPERM || error == EROFS ? HANARE_STATUS_PERMISSION
+                                                               : HANARE_STATUS_NOT_SUPPORTED;
+}
+
+bool contains_word(const std::string& text, std::string_view word) {
+    std::istringstream words(text);
+    for (std::string found; words >> found;) {
+        if (found == word) return true;
+    }
+    return false;
+}
+
+// Version 2: makes `parent` give its children the memory controller.  True when this changed it.
+Result<bool> enable_memory_controller(const std::string& parent) {
+    const std::string control = parent + "/cgroup.subtree_control";
+    HANARE_TRY_ASSIGN(const std::string enabled, read_text_file(control));
+    if (contains_word(enabled, "memory")) return false;
+    HANARE_TRY_ASSIGN(const std::string offered, read_text_file(parent + "/cgroup.controllers"));
+    if (!contains_word(offered, "memory")) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED, "%s offers no memory controller", parent.c_str());
+    }
+    HANARE_TRY(write_text_file(control, "+memory"));
+    return true;
+}
+
+}  // namespace
+
+std::vector<CgroupPlace> memory_cgroup_places(std::string_view mountinfo, std::string_view cgroup) {
+    std::vector<CgroupPlace> places;
+    if (const auto path = own_path(cgroup, "memory")) {
+        for (const Mount& mount : mounts_of(mountinfo, "cgroup", "memory")) {
+            places.push_back({1, directory_below(mount, *path)});
+        }
+        return places;  // the controller is bound to one hierarchy
+    }
+    if (const auto path = own_path(cgroup, "")) {
+        for (const Mount& mount : mounts_of(mountinfo, "cgroup2", "")) {
+            std::string directory = directory_below(mount, *path);
+            while (true) {
+                places.push_back({2, directory});
+                if (directory.size() <= mount.point.size()) break;
+                directory.resize(std::max(directory.rfind('/'), mount.point.size()));
+            }
+        }
+    }
+    return places;
+}
+
+std::vector<CgroupPlace> memory_cgroup_places() {
+    const auto mountinfo = read_text_file("/proc/self/mountinfo");
+    const auto cgroup = read_text_file("/proc/self/cgroup");
+    if (!mountinfo || !cgroup) return {};
+    return memory_cgroup_places(*mountinfo, *cgroup);
+}
+
+Result<MemoryCgroup> MemoryCgroup::create(std::string_view prefix, uint64_t limit_bytes) {
+    std::optional<Error> first;
+    for (const CgroupPlace& place : memory_cgroup_places()) {
+        auto created = create_in(place, prefix, limit_bytes);
+        if (created) return created;
+        if (!first) first = created.error();
+    }
+    if (first) return std::unexpected(*first);
+    return fail(HANARE_STATUS_NOT_SUPPORTED, "no cgroup hierarchy with the memory controller");
+}
+
+Result<MemoryCgroup> MemoryCgroup::create_in(const CgroupPlace& place, std::string_view prefix,
+                                             uint64_t limit_bytes) {
+    remove_leftovers(place.directory, prefix);
+    MemoryCgroup group;  // its destructor undoes what was done when a later step fails
+    group.version_ = place.version;
+    const std::string directory =
+        place.directory + "/" + std::string(prefix) + "-" + std::to_string(getpid());
+    if (mkdir(directory.c_str(), 0755) != 0) {
+        return fail_errno(status_of(errno), errno, "creating the cgroup %s", directory.c_str());
+    }
+    group.directory_ = directory;
+    group.lock_fd_ = lock_directory(directory);
+    if (place.version == 2) {
+        HANARE_TRY_ASSIGN(group.enabled_controller_, enable_memory_controller(place.directory));
+    }
+    HANARE_TRY(
+        write_text_file(directory + (place.version == 1 ? "/memory.limit_in_bytes" : "/memory.max"),
+                        std::to_string(limit_bytes)));
+    if (access((directory + "/cgroup.procs").c_str(), W_OK) != 0) {
+        return fail_errno(status_of(errno), errno, "entering the cgroup %s", directory.c_str());
+    }
+    return group;
+}
+
+MemoryCgroup::MemoryCgroup(MemoryCgroup&& other) noexcept
+    : version_(other.version_),
+      lock_fd_(std::exchange(other.lock_fd_, -1)),
+      enabled_controller_(std::exchange(other.enabled_controller_, false)),
+      directory_(std::exchange(other.directory_, {})) {}
+
+MemoryCgroup& MemoryCgroup::operator=(MemoryCgroup&& other) noexcept {
+    std::swap(version_, other.version_);
+    std::swap(lock_fd_, other.lock_fd_);
+    std::swap(enabled_controller_, other.enabled_controller_);
+    std::swap(directory_, other.directory_);
+    return *this;
+}
+
+MemoryCgroup::~MemoryCgroup() { (void)remove(); }
+
+Result<uint64_t> MemoryCgroup::peak_bytes() const {
+    const char* file = version_ == 1 ? "/memory.max_usage_in_bytes" : "/memory.peak";
+    HANARE_TRY_ASSIGN(const std::string text, read_text_file(directory_ + file));
+    return std::strtoull(text.c_str(), nullptr, 10);
+}
+
+Result<void> MemoryCgroup::remove() {
+    if (directory_.empty()) return {};
+    int tries = 0;
+    // A process that was waited for may still be on its way out of the cgroup for a moment.
+    while (rmdir(directory_.c_str()) != 0 && errno != ENOENT) {
+        const int error = errno;
+        if (error != EBUSY || ++tries == kRemoveTries) {
+            return fail_errno(error == EBUSY ? HANARE_STATUS_BUSY : HANARE_STATUS_SYSTEM, error,
+                              "removing the cgroup %s", directory_.c_str());
+        }
+        poll(nullptr, 0, kRemovePause_ms);
+    }
+    if (enabled_controller_) {
+        const std::string parent = directory_.substr(0, directory_.rfind('/'));
+        (void)write_text_file(parent + "/cgroup.subtree_control", "-memory");
+        enabled_controller_ = false;
+    }
+    if (lock_fd_ >= 0) close(std::exchange(lock_fd_, -1));
+    directory_.clear();
+    return {};
+}
+
+Result<void> enter_cgroup(const std::string& directory) {
+    return write_text_file(directory + "/cgroup.procs", "0");
+}
+
+}  // namespace hanare::sys

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/child.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace hanare::sys {
+namespace {
+
+constexpr int kExecFailed = 127;
+
+// Between fork and exec: async-signal-safe calls only.
+[[noreturn]] void become(char* const* argv, int output_fd, pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(kExecFailed);  // it died before prctl
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (dup2(output_fd, STDOUT_FILENO) >= 0) execv("/proc/self/exe", argv);
+    _exit(kExecFailed);
+}
+
+}  // namespace
+
+Result<Child> Child::start(const std::vector<std::string>& argv) {
+    std::vector<char*> pointers;
+    for (const std::string& argument : argv)
+        pointers.push_back(const_cast<char*>(argument.c_str()));
+    pointers.push_back(nullptr);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "pipe");
+    const pid_t parent = getpid();
+    Child child;
+    child.pid_ = fork();
+    if (child.pid_ == 0) become(pointers.data(), ends[1], parent);
+    const int error = errno;
+    close(ends[1]);
+    child.output_fd_ = ends[0];
+    if (child.pid_ < 0) return fail_errno(HANARE_STATUS_NO_MEMORY, error, "fork");
+    return child;
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), output_fd_(std::exchange(other.output_fd_, -1)) {}
+
+Child& Child::operator=(Child&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    std::swap(output_fd_, other.output_fd_);
+    return *this;
+}
+
+Child::~Child() {
+    kill();
+    (void)wait();
+    if (output_fd_ >= 0) close(output_fd_);
+}
+
+void Child::kill() noexcept {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
+Result<int> Child::wait() {
+    if (pid_ <= 0) return fail(HANARE_STATUS_NOT_FOUND, "no child to wait for");
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0) {
+        if (errno != EINTR) return fail_errno(HANARE_STATUS_SYSTEM, errno, "waitpid");
+    }
+    pid_ = -1;
+    return status;
+}
+
+std::string describe_wait_status(int wait_status) {
+    if (WIFEXITED(wait_status)) return "exit status " + std::to_string(WEXITSTATUS(wait_status));
+    const int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    return "killed by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+}
+
+}  // namespace hanare::sys

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/process_usage.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/units.hpp"
+#include "sys/text_file.hpp"
+
+namespace hanare::sys {
+namespace {
+
+// The number of a line "KEY:   123 kB".
+Result<uint64_t> kib_line(const char* path, const std::string& key) {
+    HANARE_TRY_ASSIGN(const std::string text, read_text_file(path));
+    const size_t at = ("\n" + text).find("\n" + key + ":");
+    if (at == std::string::npos) {
+        return fail(HANARE_STATUS_NOT_FOUND, "%s has no line %s", path, key.c_str());
+    }
+    return std::strtoull(text.c_str() + at + key.size() + 1, nullptr, 10) * kKiB;
+}
+
+}  // namespace
+
+Result<ProcessUsage> process_usage() {
+    struct rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    HANARE_TRY_ASSIGN(const uint64_t peak, kib_line("/proc/self/status", "VmHWM"));
+    return ProcessUsage{static_cast<uint64_t>(usage.ru_minflt),
+                        static_cast<uint64_t>(usage.ru_majflt), peak};
+}
+
+bool stay_on_this_cpu() noexcept {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    const int cpu = sched_getcpu();
+    if (cpu < 0) return false;
+    CPU_SET(static_cast<unsigned>(cpu), &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+}  // namespace hanare::sys

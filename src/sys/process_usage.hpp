@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this process has cost so far, and where it runs.  Any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+
+namespace hanare::sys {
+
+struct ProcessUsage {
+    uint64_t minor_faults = 0;
+    uint64_t major_faults = 0;         // those that waited for a device
+    uint64_t peak_resident_bytes = 0;  // VmHWM: since exec
+};
+
+Result<ProcessUsage> process_usage();
+
+// Keeps the calling thread on the CPU it runs on; false where that is refused.
+bool stay_on_this_cpu() noexcept;
+
+}  // namespace hanare::sys

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A swap file that lives as long as its object.  Swap is system-wide: while it is on, any process
+// may be paged to it.  The file keeps its name while it is on, because only a name lets somebody
+// else turn it off; its owner holds a lock (flock) on it, so that one left behind by a killed
+// process is recognised and removed.  Needs CAP_SYS_ADMIN.  Objects are used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace hanare::sys {
+
+class SwapFile {
+public:
+    // Creates DIRECTORY/hanare-PID.swap and turns it on with the highest priority.
+    static Result<SwapFile> create(const std::string& directory, uint64_t bytes);
+
+    SwapFile(SwapFile&& other) noexcept;
+    SwapFile& operator=(SwapFile&& other) noexcept;
+    ~SwapFile();
+
+    const std::string& path() const { return path_; }
+    // Turns it off, which brings back what is in it and may take seconds, and deletes the file.
+    Result<void> remove();
+
+private:
+    SwapFile() = default;
+
+    int fd_ = -1;
+    bool on_ = false;
+    std::string path_;
+};
+
+// Turns off and deletes the swap files that killed processes of this user left in `directory`;
+// returns how many.
+int remove_stale_swap_files(const std::string& directory);
+
+}  // namespace hanare::sys
