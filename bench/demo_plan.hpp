@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `hanare demo` runs: sizes that the machine has room for, derived from what was asked.
+// No state; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace hanare::bench {
+
+struct DemoRequest {
+    uint64_t matrix_bytes = 0;  // wanted
+    uint64_t local_bytes = 0;   // memory that each limited system gets
+    uint64_t block_bytes = 0;
+    bool local_is_default = true;  // then it follows a smaller matrix, to keep its share
+};
+
+struct MachineRoom {
+    uint64_t free_disk_bytes = 0;
+    uint64_t available_memory_bytes = 0;
+};
+
+struct DemoPlan {
+    uint64_t n = 0;  // order of the matrix
+    uint64_t matrix_bytes = 0;
+    uint64_t limit_bytes = 0;             // of every limited system's cgroup
+    uint64_t hanare_local_bytes = 0;      // the limit less 5 % and 16 MiB
+    uint64_t swap_bytes = 0;              // size of the swap file
+    std::vector<std::string> notes;       // what was made smaller, and why
+    std::optional<std::string> no_plain;  // why the matrix does not fit into plain memory
+};
+
+// INVALID_ARGUMENT names the flag when the sizes cannot work at all.
+Result<DemoPlan> plan_demo(const DemoRequest& request, const MachineRoom& room);
+
+}  // namespace hanare::bench

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/memory.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hanare/pool.h"
+#include "sys/file.hpp"
+#include "sys/file_mapping.hpp"
+#include "sys/memory.hpp"
+#include "sys/text_file.hpp"
+
+namespace hanare::bench {
+namespace {
+
+hanare_counters no_counters() {
+    hanare_counters none = {};
+    none.struct_size = sizeof none;
+    return none;
+}
+
+class PlainMemory : public Memory {
+public:
+    explicit PlainMemory(HugePages huge_pages) : huge_pages_(huge_pages) {}
+
+    Result<double*> allocate(size_t bytes) override {
+        HANARE_TRY_ASSIGN(sys::Mapping mapping,
+                          sys::Mapping::reserve(round_up(bytes, kOsPageBytes), kArrayAlignment));
+        if (huge_pages_ != HugePages::kSystem) {
+            sys::advise_huge_pages(mapping, huge_pages_ == HugePages::kAsked);
+        }
+        mappings_.push_back(std::move(mapping));
+        return reinterpret_cast<double*>(mappings_.back().address());
+    }
+    Result<hanare_counters> counters() override { return no_counters(); }
+
+private:
+    HugePages huge_pages_;
+    std::vector<sys::Mapping> mappings_;
+};
+
+class FileMemory : public Memory {
+public:
+    FileMemory(sys::FileDescriptor file, bool sequential)
+        : file_(std::move(file)), sequential_(sequential) {}
+
+    Result<double*> allocate(size_t bytes) override {
+        bytes = round_up(bytes, kOsPageBytes);
+        if (const int error = sys::preallocate(file_.number(), bytes_, bytes)) {
+            return fail_errno(HANARE_STATUS_STORE_FULL, error, "allocating a file of %s",
+                              format_size(bytes_ + bytes).c_str());
+        }
+        HANARE_TRY_ASSIGN(sys::FileMapping mapping,
+                          sys::FileMapping::create(file_.number(), bytes_, bytes, kArrayAlignment));
+        if (sequential_) HANARE_TRY(mapping.expect_sequential());
+        bytes_ += bytes;
+        mappings_.push_back(std::move(mapping));
+        return reinterpret_cast<double*>(mappings_.back().address());
+    }
+    Result<hanare_counters> counters() override { return no_counters(); }
+
+private:
+    sys::FileDescriptor file_;
+    bool sequential_;
+    uint64_t bytes_ = 0;
+    std::vector<sys::FileMapping> mappings_;
+};
+
+std::unexpected<Error> last_failure(hanare_status status, const char* what) {
+    char text[Error::kTextBytes] = "";
+    hanare_last_error(text, sizeof text);
+    return fail(status, "%s: %.200s", what, text);
+}
+
+class HanareMemory : public Memory {
+public:
+    explicit HanareMemory(hanare_pool* pool) : pool_(pool) {}
+    ~HanareMemory() override { hanare_pool_close(pool_); }
+    HanareMemory(const HanareMemory&) = delete;
+    HanareMemory& operator=(const HanareMemory&) = delete;
+
+    Result<double*> allocate(size_t bytes) override {
+        void* address = nullptr;
+        const hanare_status status = hanare_alloc(pool_, bytes, nullptr, &address);
+        if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_alloc");
+        return static_cast<double*>(address);
+    }
+    Result<hanare_counters> counters() override {
+        hanare_counters counters = no_counters();
+        const hanare_status status = hanare_stats(pool_, nullptr, &counters);
+        if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_stats");
+        return counters;
+    }
+
+private:
+    hanare_pool* pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Memory> plain_memory(HugePages huge_pages) {
+    return std::make_unique<PlainMemory>(huge_pages);
+}
+
+Result<std::unique_ptr<Memory>> file_memory(const std::string& directory, bool sequential) {
+    sys::FileDescriptor file;
+    if (const int error = sys::open_unnamed(directory, file)) {
+        return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "creating a file in %s",
+                          directory.c_str());
+    }
+    return std::make_unique<FileMemory>(std::move(file), sequential);
+}
+
+Result<std::unique_ptr<Memory>> hanare_memory(const HanareMemoryOptions& options) {
+    hanare_pool_options pool_options = {};
+    pool_options.struct_size = sizeof pool_options;
+    pool_options.local_bytes = options.local_bytes;
+    pool_options.store = options.store.empty() ? nullptr : options.store.c_str();
+    pool_options.block_bytes = options.block_bytes;
+    pool_options.engine = options.engine.empty() ? nullptr : options.engine.c_str();
+    pool_options.read_ahead_blocks = options.read_ahead_blocks;
+    hanare_pool* pool = nullptr;
+    const hanare_status status = hanare_pool_open(&pool_options, &pool);
+    if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_pool_open");
+    return std::make_unique<HanareMemory>(pool);
+}
+
+Result<void> warm_memory(uint64_t bytes) {
+    HANARE_TRY_ASSIGN(const sys::Mapping mapping,
+                      sys::Mapping::reserve(round_up(bytes, kOsPageBytes), kArrayAlignment));
+    for (size_t at = 0; at < mapping.bytes(); at += kOsPageBytes) {
+        *static_cast<volatile std::byte*>(mapping.address() + at) = std::byte{1};
+    }
+    return {};
+}
+
+std::string transparent_huge_page_mode() {
+    const auto text = sys::read_text_file("/sys/kernel/mm/transparent_hugepage/enabled");
+    if (!text) return "unknown";
+    const size_t open_bracket = text->find('[');
+    const size_t close_bracket = text->find(']');
+    if (open_bracket == std::string::npos || close_bracket == std::string::npos) return "unknown";
+    return text->substr(open_bracket + 1, close_bracket - open_bracket - 1);
+}
+
+}  // namespace hanare::bench

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One measured number as `--json` files hold it: a list of objects
+// {"bench","case","system","metric","unit","median","min","max","runs","params"}.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "bench/statistics.hpp"
+
+namespace hanare::bench {
+
+struct Record {
+    std::string bench;
+    std::string case_name;
+    std::string system;
+    std::string metric;
+    std::string unit;
+    Summary summary;
+    nlohmann::json params = nlohmann::json::object();
+};
+
+nlohmann::json to_json(const std::vector<Record>& records);
+
+// Replaces the file at `path`.
+Result<void> write_records(const std::string& path, const std::vector<Record>& records);
+
+}  // namespace hanare::bench
