@@ -48,9 +48,9 @@ Pool::Pool(const PoolOptions& options)
 Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY(check_block_bytes(options.block_bytes));
     std::unique_ptr<Pool> pool(new Pool(options));
-    HANARE_TRY(pool->frames_.open_class(options.block_bytes));
     HANARE_TRY_ASSIGN(pool->store_, store::open_file_store(options.store));
     HANARE_TRY_ASSIGN(pool->engine_, open_engine(options.engine));
+    HANARE_TRY(pool->frames_.open_class(options.block_bytes, *pool->engine_));
     HANARE_TRY(claim_faults());
     HANARE_TRY(watch_forks());
     pool->pager_ = std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
@@ -104,7 +104,7 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     region->requested_bytes = bytes;
     const uint64_t rounded = round_up(bytes, block_bytes);
     region->block_count = static_cast<uint32_t>(rounded >> region->block_shift);
-    HANARE_TRY_ASSIGN(region->frame_class, frames_.open_class(block_bytes));
+    HANARE_TRY_ASSIGN(region->frame_class, frames_.open_class(block_bytes, *engine_));
     HANARE_TRY_ASSIGN(region->range, sys::Mapping::reserve(rounded, block_bytes));
     const uint64_t table_bytes = round_up(region->block_count * sizeof(Block), kOsPageBytes);
     HANARE_TRY_ASSIGN(region->block_table, sys::Mapping::reserve(table_bytes, kOsPageBytes));

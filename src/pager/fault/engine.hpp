@@ -18,8 +18,12 @@ public:
 
     virtual const char* name() const noexcept = 0;
 
-    // Prepares a range of anonymous memory, none of it touched yet.
+    // Prepares the range of a region, and the arena that holds slots; none of it touched yet.
     virtual int attach(std::byte* range, size_t bytes) noexcept = 0;
+    virtual int attach_arena(std::byte* arena, size_t bytes) noexcept = 0;
+
+    // Gives an empty slot pages full of zeros.
+    virtual int populate(std::byte* slot, size_t bytes) noexcept = 0;
 
     // Maps the frame's content at the block, writable; the slot's pages are used up.
     virtual int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;

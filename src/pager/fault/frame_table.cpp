@@ -30,7 +30,7 @@ bool unwritten(uint32_t word) {
 
 }  // namespace
 
-Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes) {
+Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine) {
     const uint64_t slots = budget_bytes_ / (block_bytes + sizeof(Frame));
     if (slots < kFramesMin) {
         return fail(HANARE_STATUS_LIMIT,
@@ -38,6 +38,11 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes) {
                     "raise the budget or take smaller blocks",
                     format_size(budget_bytes_).c_str(), static_cast<unsigned long long>(slots),
                     format_size(block_bytes).c_str(), static_cast<unsigned long long>(kFramesMin));
+    }
+    {
+        const sys::LockGuard guard(lock_);
+        FrameClass& known = classes_[class_index(block_bytes)];
+        if (known.open()) return &known;
     }
     const uint32_t capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, UINT32_MAX));
     HANARE_TRY_ASSIGN(auto arena,
@@ -48,6 +53,9 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes) {
     arena.advise(MADV_DONTFORK);
     // Blocks come and go in pieces smaller than a huge page.
     arena.advise(MADV_NOHUGEPAGE);
+    if (const int error = engine.attach_arena(arena.address(), arena.bytes()); error != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register the frames");
+    }
     const sys::LockGuard guard(lock_);
     FrameClass& frame_class = classes_[class_index(block_bytes)];
     if (!frame_class.open()) {
@@ -136,7 +144,7 @@ void FrameTable::make_bare(Frame& frame) noexcept {
     const sys::LockGuard guard(lock_);
     if (frame.queue != FrameQueue::kNone) take_out(frame);
     frame.region = nullptr;
-    frame.zeroed = false;
+    frame.bare = true;
     used_bytes_ -= frame_cost(*frame.frame_class);
     put(frame, FrameQueue::kBare);
 }
@@ -171,7 +179,6 @@ Frame* FrameTable::create(FrameClass& frame_class) noexcept {
         frame->memory = frame_class.arena.address() + index * frame_class.block_bytes;
     }
     used_bytes_ += cost;
-    frame->zeroed = true;  // the kernel hands out zero pages on first touch
     return frame;
 }
 

@@ -22,6 +22,7 @@
 
 #include "base/result.hpp"
 #include "pager/fault/block.hpp"
+#include "pager/fault/engine.hpp"
 #include "pager/fault/frame.hpp"
 #include "sys/lock.hpp"
 
@@ -33,7 +34,7 @@ public:
     explicit FrameTable(uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
     // Makes sure frames of this size exist.  LIMIT when the budget holds fewer than kFramesMin.
-    Result<FrameClass*> open_class(uint64_t block_bytes);
+    Result<FrameClass*> open_class(uint64_t block_bytes, Engine& engine);
 
     // Takes metadata out of the budget, or gives it back.  LIMIT when too little would remain for
     // `block_bytes`.  Afterwards excess_bytes() may be positive until frames are given up.

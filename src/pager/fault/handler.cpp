@@ -67,7 +67,8 @@ void report(const Region& region, const void* address, bool write, hanare_status
             line.text("the region was freed while this thread used it");
             break;
         default:
-            line.text("internal error ").signed_decimal(status);
+            line.text("the fault engine failed, errno ");
+            line.signed_decimal(region.pager->engine_errno.load(std::memory_order_relaxed));
     }
     line.text("; SIGBUS follows").write_stderr();
 }

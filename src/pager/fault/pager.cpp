@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <sys/mman.h>
 
 #include "base/units.hpp"
 #include "pager/fault/checksum.hpp"
-#include "sys/memory.hpp"
 
 namespace hanare::pager {
 
@@ -17,15 +15,6 @@ using block_word::kSecondChance;
 using block_word::kStored;
 
 namespace {
-
-hanare_status status_of(int os_errno) {
-    switch (os_errno) {
-        case 0: return HANARE_STATUS_OK;
-        case ENOMEM: return HANARE_STATUS_NO_MEMORY;
-        case EBUSY: return HANARE_STATUS_BUSY;
-        default: return HANARE_STATUS_INTERNAL;
-    }
-}
 
 uint32_t flag_of(Park park) { return park == Park::kSecondChance ? kSecondChance : 0; }
 
@@ -74,6 +63,15 @@ hanare_status Pager::make_resident(Region& region, uint32_t index, bool write, b
     }
 }
 
+hanare_status Pager::engine_failed(int os_errno) noexcept {
+    engine_errno.store(os_errno, std::memory_order_relaxed);
+    switch (os_errno) {
+        case ENOMEM: return HANARE_STATUS_NO_MEMORY;
+        case EBUSY: return HANARE_STATUS_BUSY;
+        default: return HANARE_STATUS_INTERNAL;
+    }
+}
+
 void Pager::observe(Region& region, uint32_t index) noexcept {
     const hanare_advice advice = region.advice.load(std::memory_order_relaxed);
     if (advice == HANARE_ADVICE_RANDOM) return;
@@ -102,10 +100,7 @@ hanare_status Pager::fill(Region& region, uint32_t index, bool write) noexcept {
         status = read_block(region, index, *frame);
     } else {
         count(region.counters.zero_fills);
-        const bool populated =
-            frame->zeroed &&
-            sys::advise(frame->memory, region.block_bytes, MADV_POPULATE_WRITE) == 0;
-        if (!populated) std::memset(frame->memory, 0, region.block_bytes);
+        if (!frame->zeroed) std::memset(frame->memory, 0, region.block_bytes);
         frame->zeroed = false;
     }
     if (status != HANARE_STATUS_OK) {
@@ -169,7 +164,7 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
         frames_.enqueue(frame, was_dirty ? FrameQueue::kProbation : FrameQueue::kInactive);
         block.leave(BlockState::kStaged);
         frames_.note_progress();
-        return status_of(error);
+        return engine_failed(error);
     }
     if (writable && !was_dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
     frames_.enqueue(frame, (word & kSecondChance) != 0 ? FrameQueue::kProtected
@@ -186,7 +181,7 @@ hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
     const int error = engine_.allow_writes(region.address_of(index), region.block_bytes);
     if (error != 0) {
         block.leave(BlockState::kReadOnly);
-        return status_of(error);
+        return engine_failed(error);
     }
     count(region.counters.upgrade_faults);
     region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
@@ -194,10 +189,25 @@ hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
     return HANARE_STATUS_OK;
 }
 
+// A frame with pages, or nullptr.
+Frame* Pager::take_frame(FrameClass& frame_class, bool use_ahead, hanare_status* failure) noexcept {
+    Frame* frame = frames_.acquire(frame_class, use_ahead);
+    if (frame == nullptr || !frame->bare) return frame;
+    const int error = engine_.populate(frame->memory, frame_class.block_bytes);
+    if (error == 0) {
+        frame->bare = false;
+        frame->zeroed = true;
+        return frame;
+    }
+    *failure = engine_failed(error);
+    frames_.release(*frame, true);
+    return nullptr;
+}
+
 Frame* Pager::obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept {
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
-        if (Frame* frame = frames_.acquire(frame_class, false)) {
+        if (Frame* frame = take_frame(frame_class, false, failure)) {
             kick_if_low();
             return frame;
         }
@@ -207,7 +217,7 @@ Frame* Pager::obtain_frame(FrameClass& frame_class, hanare_status* failure) noex
             ++failures;
             continue;
         }
-        if (Frame* frame = frames_.acquire(frame_class, true)) return frame;
+        if (Frame* frame = take_frame(frame_class, true, failure)) return frame;
         if (keeper_ != nullptr) keeper_->kick();
         frames_.wait_progress(seen);
     }
@@ -270,7 +280,7 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
         block.leave(BlockState::kWritable, kDirty);
         frames_.note_progress();
         region.leave();
-        return status_of(error);
+        return engine_failed(error);
     }
     if (*dirty) block.leave(BlockState::kWriting);
     return HANARE_STATUS_OK;
@@ -331,7 +341,8 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Frame** frame
     if (block_word::state(word) != BlockState::kAbsent || (word & kStored) == 0) {
         return FillStart::kNothingToDo;
     }
-    Frame* found = frames_.acquire(*region.frame_class, false);
+    hanare_status failure = HANARE_STATUS_OK;
+    Frame* found = take_frame(*region.frame_class, false, &failure);
     if (found == nullptr) return FillStart::kNoFrame;
     if (!block.try_enter(word, BlockState::kFilling)) {
         frames_.release(*found, false);

@@ -91,6 +91,7 @@ public:
     Engine& engine() noexcept { return engine_; }
 
     std::atomic<uint64_t> virtual_bytes{0};  // of all regions; the pool's
+    std::atomic<int> engine_errno{0};        // of the last engine call that failed
 
 private:
     static constexpr uint32_t kRequests = 128;
@@ -104,9 +105,11 @@ private:
     hanare_status verify(Region& region, Frame& frame) noexcept;
     hanare_status install(Region& region, uint32_t index, bool write) noexcept;
     hanare_status upgrade(Region& region, uint32_t index) noexcept;
+    Frame* take_frame(FrameClass& frame_class, bool use_ahead, hanare_status* failure) noexcept;
     Frame* obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept;
     enum class Eviction { kDone, kFailed, kNoVictim };
     Eviction evict_inline(hanare_status* failure) noexcept;
+    hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
 

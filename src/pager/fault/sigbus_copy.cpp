@@ -27,6 +27,11 @@ public:
         return userfault_.register_range(range, bytes);
     }
 
+    int attach_arena(std::byte*, size_t) noexcept override { return 0; }
+
+    // Pages of slots come and go; the kernel provides them, as zeros, when they are touched.
+    int populate(std::byte*, size_t) noexcept override { return 0; }
+
     int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override {
         return copy_in(block, slot, bytes, false);
     }

@@ -2,6 +2,8 @@
 //
 // Engine sigbus-move: blocks are mapped and unmapped with UFFDIO_MOVE, which moves pages between
 // the slot and the region: no copy, no page allocation, atomic per page against running threads.
+// Pages can only be moved into a registered range, so the arena is registered as well; touching an
+// empty slot is therefore a SIGBUS, too, which only a defect of the pager can cause.
 //
 // UFFDIO_MOVE always maps writable.  A read-only install therefore protects after the move, and
 // finds writes that came in between by comparing with a copy made before: whatever was written
@@ -17,6 +19,7 @@
 #include "base/assert.hpp"
 #include "base/units.hpp"
 #include "pager/fault/engine.hpp"
+#include "pager/fault/frame.hpp"
 #include "sys/memory.hpp"
 #include "sys/uffd.hpp"
 
@@ -70,13 +73,21 @@ private:
 
 class SigbusMove final : public Engine {
 public:
-    SigbusMove(sys::Userfault userfault, ScratchPool scratch)
-        : userfault_(std::move(userfault)), scratch_(std::move(scratch)) {}
+    SigbusMove(sys::Userfault userfault, ScratchPool scratch, sys::Mapping zeros)
+        : userfault_(std::move(userfault)), scratch_(std::move(scratch)), zeros_(std::move(zeros)) {}
 
     const char* name() const noexcept override { return "sigbus-move"; }
 
     int attach(std::byte* range, size_t bytes) noexcept override {
         return userfault_.register_range(range, bytes);
+    }
+
+    int attach_arena(std::byte* arena, size_t bytes) noexcept override {
+        return userfault_.register_range(arena, bytes);
+    }
+
+    int populate(std::byte* slot, size_t bytes) noexcept override {
+        return userfault_.copy(slot, zeros_.address(), bytes, false);
     }
 
     int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override {
@@ -137,6 +148,7 @@ private:
 
     sys::Userfault userfault_;
     ScratchPool scratch_;
+    sys::Mapping zeros_;  // never written, so it occupies no memory
 };
 
 }  // namespace
@@ -144,7 +156,8 @@ private:
 Result<std::unique_ptr<Engine>> open_sigbus_move() {
     HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open(true));
     HANARE_TRY_ASSIGN(auto scratch, ScratchPool::create());
-    return std::make_unique<SigbusMove>(std::move(userfault), std::move(scratch));
+    HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kBlockBytesMax, kOsPageBytes));
+    return std::make_unique<SigbusMove>(std::move(userfault), std::move(scratch), std::move(zeros));
 }
 
 }  // namespace hanare::pager
