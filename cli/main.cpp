@@ -1,18 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program `hanare`: parses the command line and runs one subcommand (commands.hpp).
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.hpp"
+#include "config/nearest.hpp"
 #include "hanare/hanare.h"
 
 namespace hanare::cli {
 namespace {
 
-int bad_usage(const char* text) {
-    std::fprintf(stderr, "hanare: error: %s; see hanare --help\n", text);
+int bad_usage(std::string text) {
+    // CLI11 words some of its errors on several lines.
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    std::fprintf(stderr, "hanare: error: %s; see hanare --help\n", text.c_str());
     return kExitBadUsage;
+}
+
+// An argument that nothing expects, with the name it may have been meant to be.
+int unknown_argument(const CLI::App& app) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    const CLI::App& where = chosen.empty() ? app : *chosen.front();
+    std::vector<std::string> names;
+    for (const CLI::Option* option : where.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    for (const CLI::App* subcommand : where.get_subcommands({})) {
+        names.push_back(subcommand->get_name());
+    }
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::vector<std::string> rest = app.remaining(true);
+    const std::string argument = rest.empty() ? "" : rest.front();
+    const std::string flag = argument.substr(0, argument.find('='));
+    return bad_usage("unknown argument " + config::quoted(argument) +
+                     config::suggestion(flag, known));
 }
 
 int run(int argc, char** argv) {
@@ -20,10 +46,14 @@ int run(int argc, char** argv) {
         "Memory beyond one process and one machine's DRAM, used with plain loads and stores."};
     app.name("hanare");
     app.set_version_flag("--version", std::string("hanare ") + hanare_version());
+    add_info(app);
+    add_doctor(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::RuntimeError& error) {
         return error.get_exit_code();
+    } catch (const CLI::ExtrasError&) {
+        return unknown_argument(app);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
         return bad_usage(error.what());

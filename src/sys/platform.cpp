@@ -89,6 +89,8 @@ void probe_user(Platform& platform) {
     platform.is_filtered = number(field(status, "Seccomp"), 10) == 2;
     platform.locked_bytes = resource_limit(RLIMIT_MEMLOCK);
     platform.open_files = resource_limit(RLIMIT_NOFILE);
+    platform.file_bytes = resource_limit(RLIMIT_FSIZE);
+    platform.address_bytes = resource_limit(RLIMIT_AS);
 
     sigset_t blocked;
     if (pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0) {

@@ -37,8 +37,10 @@ struct Platform {
     uint64_t swap_bytes = 0;
     uint64_t swap_free_bytes = 0;
 
-    ResourceLimit locked_bytes;  // RLIMIT_MEMLOCK
-    ResourceLimit open_files;    // RLIMIT_NOFILE
+    ResourceLimit locked_bytes;   // RLIMIT_MEMLOCK
+    ResourceLimit open_files;     // RLIMIT_NOFILE
+    ResourceLimit file_bytes;     // RLIMIT_FSIZE
+    ResourceLimit address_bytes;  // RLIMIT_AS
 
     uint32_t user_id = 0;
     bool may_swapon = false;     // CAP_SYS_ADMIN

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor_checks.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/units.hpp"
+#include "config/store_spec.hpp"
+#include "sys/memory_limits.hpp"
+
+namespace hanare::cli {
+
+namespace {
+
+using config::Engine;
+using config::OptionId;
+using config::Options;
+using sys::Platform;
+
+constexpr uint64_t kBlocksMin = 16;  // hanare/pool.h
+
+std::string limit_text(const sys::ResourceLimit& limit) {
+    return limit.soft == UINT64_MAX ? "unlimited" : format_size(limit.soft);
+}
+
+Finding check_kernel(const Platform& platform) {
+    const bool has_move =
+        std::pair(platform.kernel_major, platform.kernel_minor) >= std::pair(6, 8);
+    return {"kernel", platform.kernel_release,
+            "nothing: what the kernel offers is tried out below, its number does not matter",
+            has_move ? "" : "6.8 or newer has UFFDIO_MOVE, which saves a copy per fault"};
+}
+
+std::string why_no_userfault(const Platform& platform) {
+    if (platform.userfault.os_errno == ENOSYS && !platform.is_filtered) {
+        return "a kernel with CONFIG_USERFAULTFD";
+    }
+    if (platform.is_filtered) {
+        return "a seccomp profile that allows userfaultfd (docker run --security-opt "
+               "seccomp=FILE; a container's default profile refuses it)";
+    }
+    return "kernel 5.11 or newer, or sysctl vm.unprivileged_userfaultfd=1";
+}
+
+Finding check_userfault(const Options& options, const Platform& platform) {
+    const sys::Userfault::Support& support = platform.userfault;
+    Finding finding;
+    finding.check = "userfaultfd";
+    if (!support.available) {
+        finding.found = std::string("refused: ") + std::strerror(support.os_errno);
+    } else {
+        finding.found = "works";
+        if (support.sigbus) finding.found += ", SIGBUS";
+        if (support.write_protect) finding.found += ", write protection";
+        if (support.move) finding.found += ", MOVE";
+    }
+    const bool can_copy = support.available && support.sigbus && support.write_protect;
+    const bool can_move = can_copy && support.move;
+    if (options.engine == Engine::kSigbusMove && !can_move && can_copy) {
+        finding.use = "nothing: engine sigbus-move was asked for and needs MOVE";
+        finding.change = "engine auto or sigbus-copy; kernel 6.8 or newer for MOVE";
+        finding.prevents = true;
+    } else if (!can_copy) {
+        finding.use = "nothing: no engine can serve faults";
+        finding.change = support.available ? "kernel 5.7 or newer" : why_no_userfault(platform);
+        finding.prevents = true;
+    } else if (can_move && options.engine != Engine::kSigbusCopy) {
+        finding.use = "serves faults with engine sigbus-move";
+    } else {
+        finding.use = "serves faults with engine sigbus-copy";
+        if (!can_move) finding.change = "kernel 6.8 or newer for the faster sigbus-move";
+    }
+    return finding;
+}
+
+Finding check_uring(const Options& options, const Platform& platform) {
+    Finding finding;
+    finding.check = "io_uring";
+    if (platform.uring_errno == 0) {
+        finding.found = "works";
+        finding.use = options.io == config::Io::kSync
+                          ? "nothing: io = sync was asked for"
+                          : "reads ahead and writes back with many transfers in flight";
+        return finding;
+    }
+    finding.found = std::string("refused: ") + std::strerror(platform.uring_errno);
+    finding.use = "reads and writes with pread and pwrite, one transfer after the other";
+    if (platform.io_uring_disabled.value_or(0) != 0) {
+        finding.change = "sysctl kernel.io_uring_disabled=0";
+    } else {
+        finding.change = platform.is_filtered ? "a seccomp profile that allows io_uring"
+                                              : "a kernel with CONFIG_IO_URING";
+    }
+    return finding;
+}
+
+Finding check_memory(const Options& options) {
+    Finding finding;
+    finding.check = "memory limit";
+    const auto limit = sys::effective_memory_limit();
+    finding.found = limit ? format_size(limit->bytes) + ", " + limit->origin : limit.error().text;
+    finding.use = "a pool uses " + format_size(options.local_bytes) + " of local memory (" +
+                  options.sources[static_cast<size_t>(OptionId::local_bytes)] + ")";
+    if (options.local_bytes < kBlocksMin * options.block_bytes) {
+        finding.use += ", less than 16 blocks";
+        finding.change = "local at least " + format_size(kBlocksMin * options.block_bytes) +
+                         ", or smaller blocks";
+        finding.prevents = true;
+    } else if (limit && options.local_bytes > limit->bytes) {
+        finding.use += ", more than the limit: the kernel may kill the program";
+        finding.change = "local at most " + format_size(limit->bytes / 5 * 4);
+    }
+    return finding;
+}
+
+Finding check_store(const Options& options) {
+    Finding finding;
+    finding.check = "store";
+    finding.use = "keeps absent blocks in an unnamed file there";
+    const auto spec = config::parse_store_spec(options.store);
+    const auto report = spec ? sys::probe_directory(spec->directory)
+                             : Result<sys::DirectoryReport>(std::unexpected(spec.error()));
+    if (!report) {
+        finding.found = report.error().text;
+        finding.use = "nothing: absent blocks have no place";
+        finding.change = "store = file:DIR with a directory that you may write to";
+        finding.prevents = true;
+        return finding;
+    }
+    finding.found = spec->directory + ": " + report->file_system;
+    if (report->room_known) finding.found += ", " + format_size(report->free_bytes) + " free";
+    finding.found += report->direct_errno == 0 ? ", O_DIRECT works" : ", no O_DIRECT";
+    if (report->in_memory && !options.allow_tmpfs) {
+        finding.use = "refuses it: blocks there would occupy memory after all";
+        finding.change = "store = file:DIR on a disk, or allow_tmpfs = true";
+        finding.prevents = true;
+    } else if (report->room_known && spec->size_bytes > report->free_bytes) {
+        finding.use = "refuses it: " + format_size(spec->size_bytes) + " were asked for";
+        finding.change = "free space, or a smaller size";
+        finding.prevents = true;
+    } else if (report->direct_errno != 0 && options.use_direct) {
+        finding.use += ", through the page cache, which takes memory and time";
+        finding.change = "a directory on ext4, xfs or btrfs";
+    }
+    return finding;
+}
+
+Finding check_cgroup(const Platform& platform) {
+    const std::string use = "demo and bench give every system a memory cgroup of equal size";
+    if (platform.cgroup_refusal.empty()) {
+        return {"memory cgroup",
+                "version " + std::to_string(platform.cgroup_version) + ", may be created", use, ""};
+    }
+    return {
+        "memory cgroup", "may not be created: " + platform.cgroup_refusal,
+        "demo and bench leave out the rows that need one",
+        "for the demo: root, or a delegated cgroup (systemd-run --user --scope -p Delegate=yes)"};
+}
+
+Finding check_swap(const Platform& platform) {
+    std::string found = platform.swap_bytes == 0
+                            ? "none"
+                            : format_size(platform.swap_free_bytes) + " free of " +
+                                  format_size(platform.swap_bytes);
+    found += platform.may_swapon ? "; swapon is allowed" : "; swapon is not allowed";
+    return {"swap", found,
+            platform.may_swapon ? "nothing; demo compares with a swap file of its own"
+                                : "nothing; demo leaves out its row for kernel swap",
+            platform.may_swapon ? "" : "for the demo: root"};
+}
+
+Finding check_huge_pages(const Platform& platform) {
+    return {"huge pages", platform.huge_pages.empty() ? "none" : platform.huge_pages,
+            "nothing: far memory is made of 4 KiB pages unless the pager asks for more", ""};
+}
+
+Finding check_mappings(const Platform& platform) {
+    constexpr uint64_t kFew = 1000;
+    const uint64_t max = platform.max_map_count.value_or(0);
+    return {"max_map_count", max == 0 ? "unknown" : std::to_string(max),
+            "needs one mapping per region, however many faults there are",
+            max != 0 && max < kFew ? "sysctl vm.max_map_count=65530" : ""};
+}
+
+Finding check_overcommit(const Platform& platform) {
+    constexpr uint64_t kNever = 2;
+    const bool is_strict = platform.overcommit_memory == kNever;
+    return {"overcommit",
+            platform.overcommit_memory ? "mode " + std::to_string(*platform.overcommit_memory)
+                                       : "unknown",
+            is_strict ? "regions count against the commit limit, so large ones are refused"
+                      : "reserves regions larger than memory",
+            is_strict ? "sysctl vm.overcommit_memory=0" : ""};
+}
+
+Finding check_limits(const Platform& platform) {
+    constexpr uint64_t kFewFiles = 64;
+    Finding finding;
+    finding.check = "limits";
+    finding.found =
+        "address space " + limit_text(platform.address_bytes) + ", file size " +
+        limit_text(platform.file_bytes) + ", locked memory " + limit_text(platform.locked_bytes) +
+        ", " +
+        (platform.open_files.soft == UINT64_MAX ? "unlimited"
+                                                : std::to_string(platform.open_files.soft)) +
+        " open files";
+    finding.use =
+        "regions need address space, a pool one file and a few descriptors; locks nothing";
+    if (platform.address_bytes.soft != UINT64_MAX) finding.change = "ulimit -v unlimited";
+    if (platform.file_bytes.soft != UINT64_MAX) {
+        finding.change += finding.change.empty() ? "" : "; ";
+        finding.change += "ulimit -f unlimited";
+    }
+    if (platform.open_files.soft < kFewFiles) {
+        finding.change += finding.change.empty() ? "" : "; ";
+        finding.change += "ulimit -n 1024";
+    }
+    return finding;
+}
+
+Finding check_sigbus(const Platform& platform) {
+    const char* const found = platform.sigbus_blocked   ? "blocked by the parent process"
+                              : platform.sigbus_ignored ? "ignored by the parent process"
+                                                        : "free";
+    return {"SIGBUS", found, "claims and unblocks it; the program's own handler is called in turn",
+            ""};
+}
+
+Finding check_user(const Platform& platform) {
+    return {"user", platform.user_id == 0 ? "root" : "user id " + std::to_string(platform.user_id),
+            platform.is_filtered ? "runs inside a seccomp filter" : "needs no privilege", ""};
+}
+
+}  // namespace
+
+std::vector<Finding> examine(const Options& options, const Platform& platform) {
+    return {check_kernel(platform),
+            check_userfault(options, platform),
+            check_uring(options, platform),
+            check_memory(options),
+            check_store(options),
+            check_cgroup(platform),
+            check_swap(platform),
+            check_huge_pages(platform),
+            check_mappings(platform),
+            check_overcommit(platform),
+            check_limits(platform),
+            check_sigbus(platform),
+            check_user(platform)};
+}
+
+}  // namespace hanare::cli

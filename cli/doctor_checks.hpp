@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `hanare doctor` examines, one function per check.  Findings are complete sentences for
+// people; the only decision in them is `prevents`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/options.hpp"
+#include "sys/platform.hpp"
+
+namespace hanare::cli {
+
+struct Finding {
+    std::string check;
+    std::string found;
+    std::string use;        // what Hanare does with that
+    std::string change;     // what the user can change; empty when there is nothing to gain
+    bool prevents = false;  // Hanare cannot run
+};
+
+std::vector<Finding> examine(const config::Options& options, const sys::Platform& platform);
+
+}  // namespace hanare::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all subcommands share: option flags, running, reporting.
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "telemetry/log.hpp"
+
+namespace hanare::cli {
+
+void set_run(CLI::App& subcommand, std::function<int()> run) {
+    subcommand.callback([run = std::move(run)] {
+        // CLI11's way to end with a status; main() takes it as such.
+        if (const int status = run(); status != kExitSuccess) throw CLI::RuntimeError(status);
+    });
+}
+
+std::shared_ptr<config::Overrides> add_option_flags(CLI::App& subcommand,
+                                                    std::vector<config::OptionId> which) {
+    auto overrides = std::make_shared<config::Overrides>();
+    for (const config::OptionRow& row : config::option_rows()) {
+        if (!which.empty() && std::find(which.begin(), which.end(), row.id) == which.end())
+            continue;
+        const auto take = [overrides, &row](const std::string& text) {
+            overrides->push_back({row.id, text, "flag " + row.flag});
+        };
+        // A string, whatever the type: the rule of the option words the error.
+        subcommand.add_option_function<std::string>(row.flag, take, std::string(row.doc))
+            ->type_name("VALUE")
+            ->description(std::string(row.doc) + " (default " + std::string(row.default_text) +
+                          "; allowed: " + row.allowed + ")");
+    }
+    return overrides;
+}
+
+Result<config::Options> load_and_apply(const config::Overrides& overrides) {
+    HANARE_TRY_ASSIGN(config::Options options, config::load_options(overrides));
+    telemetry::apply_log_options(options);
+    return options;
+}
+
+int report(const Error& error) {
+    std::fprintf(stderr, "hanare: error: %s\n", error.text);
+    switch (error.status) {
+        case HANARE_STATUS_INVALID_ARGUMENT:
+        case HANARE_STATUS_NOT_SUPPORTED:
+        case HANARE_STATUS_NOT_FOUND:
+        case HANARE_STATUS_STORE_UNAVAILABLE:
+        case HANARE_STATUS_LIMIT: return kExitBadUsage;
+        default: return kExitInternalFailure;
+    }
+}
+
+}  // namespace hanare::cli
