@@ -17,10 +17,10 @@
 #include "cli/commands.hpp"
 #include "cli/demo_progress.hpp"
 #include "cli/demo_runner.hpp"
+#include "config/store_spec.hpp"
 #include "sys/block_device.hpp"
-#include "sys/cgroup.hpp"
 #include "sys/interrupt.hpp"
-#include "sys/process_usage.hpp"
+#include "sys/memory_limits.hpp"
 #include "sys/swap_file.hpp"
 
 namespace hanare::cli {
@@ -69,16 +69,6 @@ Result<std::vector<std::string>> parse_systems(const std::string& list) {
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "--systems: name at least one");
 }
 
-// The directory of a store "file:DIR[?size=SIZE]".
-Result<std::string> store_directory(const std::string& spec) {
-    constexpr std::string_view kFile = "file:";
-    if (!spec.starts_with(kFile)) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT, "--store %s: the demo needs file:DIR",
-                    spec.c_str());
-    }
-    return spec.substr(kFile.size(), spec.find('?') - kFile.size());
-}
-
 Result<DemoSetting> make_setting(const DemoFlags& flags) {
     HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
     DemoSetting setting;
@@ -87,7 +77,8 @@ Result<DemoSetting> make_setting(const DemoFlags& flags) {
     job.block_bytes = options.block_bytes;
     job.engine = config::value_text(options, OptionId::engine);
     job.read_ahead_blocks = options.read_ahead_blocks;
-    HANARE_TRY_ASSIGN(job.directory, store_directory(options.store));
+    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
+    job.directory = store.directory;
     if (const auto device = sys::block_device_of(job.directory)) job.device = *device;
 
     bench::DemoRequest request;
@@ -98,9 +89,8 @@ Result<DemoSetting> make_setting(const DemoFlags& flags) {
     request.block_bytes = options.block_bytes;
     bench::MachineRoom room;
     HANARE_TRY_ASSIGN(room.free_disk_bytes, sys::free_disk_bytes(job.directory));
-    HANARE_TRY_ASSIGN(room.available_memory_bytes, sys::available_memory_bytes());
-    room.available_memory_bytes =
-        std::min(room.available_memory_bytes, sys::cgroup_headroom_bytes());
+    HANARE_TRY_ASSIGN(const sys::MemoryLimit limit, sys::effective_memory_limit());
+    room.available_memory_bytes = limit.bytes;
     HANARE_TRY_ASSIGN(setting.plan, bench::plan_demo(request, room));
     job.n = setting.plan.n;
     job.local_bytes = setting.plan.hanare_local_bytes;
@@ -153,7 +143,7 @@ void print_head(const DemoSetting& setting, const std::optional<bench::DeviceBan
                 format_size(setting.job.block_bytes).c_str(), setting.job.engine.c_str(),
                 setting.job.store.c_str(), bench::transparent_huge_page_mode().c_str());
     if (device) {
-        std::printf("device %s: reads %s, writes %s (O_DIRECT, 256 KiB, 8 at a time)\n",
+        std::printf("device %s: reads %s, writes %s (O_DIRECT, 1 MiB, 8 at a time)\n",
                     setting.job.device.empty() ? "?" : setting.job.device.c_str(),
                     bench::format_rate(device->read_bytes_per_s).c_str(),
                     bench::format_rate(device->write_bytes_per_s).c_str());
@@ -175,14 +165,9 @@ bool take(const std::string& system, DemoOutcome outcome,
     };
     if (!outcome.note.empty()) remark(outcome.note);
     switch (outcome.kind) {
-        case Kind::kDone:
-            runs[system].push_back(std::move(outcome.run));
-            return true;
-        case Kind::kLeftOut:
-            remark("left out: " + outcome.text);
-            return true;
-        case Kind::kInterrupted:
-            return false;
+        case Kind::kDone: runs[system].push_back(std::move(outcome.run)); return true;
+        case Kind::kLeftOut: remark("left out: " + outcome.text); return true;
+        case Kind::kInterrupted: return false;
         case Kind::kWrong:
             series.error = system + " computed a wrong result: " + outcome.text;
             return true;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/units.hpp"
+#include "bench/memory.hpp"
 #include "bench/table.hpp"
 #include "sys/block_device.hpp"
 #include "sys/cgroup.hpp"
@@ -143,6 +144,11 @@ DemoOutcome run_demo_system(const std::string& system, const std::string& label,
     // Earlier runs' data must not be written during this one.
     if (const auto synced = sys::sync_file_system(job.directory); !synced) {
         return {.kind = Kind::kFailed, .text = synced.error().text};
+    }
+    const uint64_t memory_bytes =
+        system == "plain" ? setting.plan.matrix_bytes : setting.plan.limit_bytes;
+    if (const auto warm = bench::warm_memory(memory_bytes); !warm) {
+        return {.kind = Kind::kFailed, .text = warm.error().text};
     }
     // Removed in reverse order, after the worker has ended.
     std::optional<sys::SwapFile> swap;
