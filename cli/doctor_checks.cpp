@@ -172,7 +172,7 @@ Finding check_swap(const Platform& platform) {
 
 Finding check_huge_pages(const Platform& platform) {
     return {"huge pages", platform.huge_pages.empty() ? "none" : platform.huge_pages,
-            "nothing: far memory is made of 4 KiB pages unless the pager asks for more", ""};
+            "nothing: far memory is kept out of huge pages, so that blocks move page by page", ""};
 }
 
 Finding check_mappings(const Platform& platform) {
