@@ -37,7 +37,7 @@ int unknown_argument(const CLI::App& app) {
     const std::vector<std::string> rest = app.remaining(true);
     const std::string argument = rest.empty() ? "" : rest.front();
     const std::string flag = argument.substr(0, argument.find('='));
-    return bad_usage("unknown argument " + config::quoted(argument) +
+    return bad_usage("unknown argument " + config::in_quotes(argument) +
                      config::suggestion(flag, known));
 }
 
@@ -48,6 +48,8 @@ int run(int argc, char** argv) {
     app.set_version_flag("--version", std::string("hanare ") + hanare_version());
     add_info(app);
     add_doctor(app);
+    add_demo(app);
+    add_bench(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::RuntimeError& error) {

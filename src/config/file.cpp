@@ -43,7 +43,7 @@ Result<std::vector<FileEntry>> parse_file_text(std::string_view toml, const std:
         entry.line = node.source().begin.line;
         HANARE_TRY_ASSIGN(entry.text,
                           text_of(node, "file " + path + ":" + std::to_string(entry.line) +
-                                            ": the value of " + quoted(entry.key)));
+                                            ": the value of " + in_quotes(entry.key)));
         entries.push_back(std::move(entry));
     }
     return entries;

@@ -49,7 +49,7 @@ std::string suggestion(std::string_view name, std::span<const std::string_view> 
     return near.empty() ? "" : "; did you mean '" + std::string(near) + "'?";
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     constexpr size_t kShownBytes = 60;
     std::string result = "'";
     for (const char c : text.substr(0, kShownBytes)) {

@@ -17,6 +17,6 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
 std::string suggestion(std::string_view name, std::span<const std::string_view> known);
 
 // A value for a message: in quotes, at most 60 bytes of it, control characters replaced.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace hanare::config

@@ -85,7 +85,7 @@ Result<void> take_file(Options& options) {
         }
         if (found == nullptr) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "file %s:%u: unknown option %s%s",
-                        path.c_str(), entry.line, quoted(entry.key).c_str(),
+                        path.c_str(), entry.line, in_quotes(entry.key).c_str(),
                         suggestion(entry.key, known_keys()).c_str());
         }
         HANARE_TRY(take(options, {found->id, entry.text, "file " + path}));
@@ -110,7 +110,7 @@ void note_unknown_variables(Options& options) {
         const std::string_view name = variable.substr(0, variable.find('='));
         if (!name.starts_with(kEnvironmentPrefix)) continue;
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-        options.warnings.push_back("the environment variable " + quoted(name) +
+        options.warnings.push_back("the environment variable " + in_quotes(name) +
                                    " is unknown and has no effect" + suggestion(name, known));
     }
 }

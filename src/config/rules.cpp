@@ -13,7 +13,7 @@ namespace hanare::config {
 std::unexpected<Error> bad_value(std::string_view what, std::string_view text, std::string_view why,
                                  std::string_view allowed) {
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "%.*s: %s %.*s; allowed is %.*s",
-                static_cast<int>(what.size()), what.data(), quoted(text).c_str(),
+                static_cast<int>(what.size()), what.data(), in_quotes(text).c_str(),
                 static_cast<int>(why.size()), why.data(), static_cast<int>(allowed.size()),
                 allowed.data());
 }

@@ -15,18 +15,18 @@ constexpr std::string_view kPlannedPrefixes[] = {"tcp://", "mirror(", "parity(",
 
 std::unexpected<Error> bad_spec(std::string_view text, const std::string& why) {
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s %s; allowed is file:DIR[?size=SIZE]",
-                quoted(text).c_str(), why.c_str());
+                in_quotes(text).c_str(), why.c_str());
 }
 
 // "size=SIZE" is the only parameter, so '&' can only be a mistake.
 Result<uint64_t> parse_parameters(std::string_view text, std::string_view parameters) {
     constexpr std::string_view kSize = "size=";
     if (!parameters.starts_with(kSize)) {
-        return bad_spec(text, "has the unknown parameter " + quoted(parameters));
+        return bad_spec(text, "has the unknown parameter " + in_quotes(parameters));
     }
     const std::string_view value = parameters.substr(kSize.size());
     if (value == "0") return bad_spec(text, "has size 0");
-    return parse_size("size in store " + quoted(text), value);
+    return parse_size("size in store " + in_quotes(text), value);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ Result<StoreSpec> parse_store_spec(std::string_view text) {
         if (text.starts_with(prefix)) {
             return fail(HANARE_STATUS_NOT_SUPPORTED,
                         "not supported yet: %s; supported is file:DIR[?size=SIZE]",
-                        quoted(text).c_str());
+                        in_quotes(text).c_str());
         }
     }
     if (text.find('\0') != std::string_view::npos) return bad_spec(text, "contains a zero byte");

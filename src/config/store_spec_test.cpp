@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/store_spec.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/units.hpp"
+
+namespace hanare::config {
+namespace {
+
+TEST(StoreSpec, ReadsDirectoryAndSize) {
+    const auto plain = parse_store_spec("file:/scratch/me");
+    ASSERT_TRUE(plain.has_value());
+    EXPECT_EQ(plain->kind, StoreKind::kFile);
+    EXPECT_EQ(plain->directory, "/scratch/me");
+    EXPECT_EQ(plain->size_bytes, 0u);
+    const auto sized = parse_store_spec("file:relative dir?size=64G");
+    ASSERT_TRUE(sized.has_value());
+    EXPECT_EQ(sized->directory, "relative dir");
+    EXPECT_EQ(sized->size_bytes, 64 * kGiB);
+}
+
+TEST(StoreSpec, DirectoryDefaultsToTmpdir) {
+    const char* const old = std::getenv("TMPDIR");
+    const std::string saved = old != nullptr ? old : "";
+    setenv("TMPDIR", "/elsewhere", 1);
+    EXPECT_EQ(parse_store_spec("file:")->directory, "/elsewhere");
+    setenv("TMPDIR", "", 1);
+    EXPECT_EQ(parse_store_spec("file:?size=1G")->directory, "/var/tmp");
+    unsetenv("TMPDIR");
+    EXPECT_EQ(default_store_directory(), "/var/tmp");
+    if (old != nullptr) setenv("TMPDIR", saved.c_str(), 1);
+}
+
+TEST(StoreSpec, PlannedKindsAreNotSupportedYet) {
+    for (const char* text : {"tcp://host:9000", "tcp://host:1?size=8G", "mirror(file:/a,file:/b)",
+                             "parity(4+1;a,b)", "tier(a,b)"}) {
+        const auto spec = parse_store_spec(text);
+        ASSERT_FALSE(spec.has_value()) << text;
+        EXPECT_EQ(spec.error().status, HANARE_STATUS_NOT_SUPPORTED);
+        EXPECT_EQ(std::string(spec.error().text), "not supported yet: '" + std::string(text) +
+                                                      "'; supported is file:DIR[?size=SIZE]");
+    }
+}
+
+TEST(StoreSpec, RefusesEverythingElse) {
+    const std::string zero("file:/a\0b", 9);
+    for (const std::string& text :
+         {std::string(""), std::string("file"), std::string("/scratch"), std::string("File:/a"),
+          std::string("disk:/a"), std::string("tcp:host"), std::string("file:/a?"),
+          std::string("file:/a?size"), std::string("file:/a?size="), std::string("file:/a?size=0"),
+          std::string("file:/a?size=-1G"), std::string("file:/a?size=1Q"),
+          std::string("file:/a?siz=1G"), std::string("file:/a?size=1G&size=2G"),
+          std::string("file:/a?size=1G?size=2G"), std::string("file:/a?size=1G "), zero}) {
+        const auto spec = parse_store_spec(text);
+        ASSERT_FALSE(spec.has_value()) << text;
+        EXPECT_EQ(spec.error().status, HANARE_STATUS_INVALID_ARGUMENT) << text;
+        EXPECT_NE(std::string(spec.error().text).find("; allowed is "), std::string::npos)
+            << spec.error().text;
+    }
+}
+
+}  // namespace
+}  // namespace hanare::config
