@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names and texts of statuses, the last error of a thread, the version.
+// The last error of a thread, and the version.
 #include "capi/last_error.hpp"
 
 #include <algorithm>
@@ -24,28 +24,6 @@ hanare_status report(const Error& error) noexcept {
 }  // namespace hanare::capi
 
 extern "C" {
-
-const char* hanare_status_name(hanare_status status) {
-    switch (status) {
-#define HANARE_CASE(name, value, text) \
-    case HANARE_STATUS_##name:         \
-        return #name;
-        HANARE_STATUS_MAP(HANARE_CASE)
-#undef HANARE_CASE
-    }
-    return "UNKNOWN";
-}
-
-const char* hanare_status_text(hanare_status status) {
-    switch (status) {
-#define HANARE_CASE(name, value, text) \
-    case HANARE_STATUS_##name:         \
-        return text;
-        HANARE_STATUS_MAP(HANARE_CASE)
-#undef HANARE_CASE
-    }
-    return "not a status of this library";
-}
 
 size_t hanare_last_error(char* buffer, size_t bytes) {
     using hanare::capi::has_last_error;

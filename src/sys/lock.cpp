@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/lock.hpp"
 
+#include <ctime>
+#include <sched.h>
+
 #include "base/assert.hpp"
 #include "sys/futex.hpp"
 
@@ -41,5 +44,14 @@ void RankedLock::note_acquired() noexcept {
     held_rank = rank_;
 }
 #endif
+
+void yield_for_us(uint32_t duration_us) noexcept {
+    if (duration_us == 0) {
+        sched_yield();
+        return;
+    }
+    const timespec duration = {0, duration_us * 1000L};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);
+}
 
 }  // namespace hanare::sys

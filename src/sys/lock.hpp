@@ -96,4 +96,8 @@ private:
     uint32_t turns_ = 0;
 };
 
+// Gives the core away once (0) or for about so many microseconds; for the rare wait that has no
+// event to wait for.  Async-signal-safe.
+void yield_for_us(uint32_t duration_us) noexcept;
+
 }  // namespace hanare::sys

@@ -13,13 +13,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include "base/assert.hpp"
 #include "base/units.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame.hpp"
+#include "sys/lock.hpp"
 #include "sys/memory.hpp"
 #include "sys/uffd.hpp"
 
@@ -29,6 +29,11 @@ namespace {
 
 constexpr size_t kScratchBytes = 256 * kKiB;
 constexpr uint32_t kScratches = 8;
+
+// About two seconds in all.
+constexpr uint32_t kBusyYields = 200;
+constexpr uint32_t kBusyTriesMax = 20'000;
+constexpr uint32_t kBusyPauseUs = 100;
 
 // Copies made while a block is installed; one bit per buffer.
 class ScratchPool {
@@ -55,7 +60,7 @@ public:
                     return memory_.address() + kScratchBytes * static_cast<size_t>(__builtin_ctz(bit));
                 }
             }
-            sched_yield();  // a holder only copies and makes two ioctls
+            sys::yield_for_us(0);  // a holder only copies and makes two ioctls
         }
     }
 
@@ -91,7 +96,7 @@ public:
     }
 
     int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override {
-        return move_all(block, slot, bytes);
+        return move_in(block, slot, bytes);
     }
 
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
@@ -120,6 +125,17 @@ public:
     void abandon_in_child() noexcept override { userfault_.close(); }
 
 private:
+    // The kernel reports a direct read as complete a moment before it lets go of the pages, and
+    // pages that are held cannot be moved.  There is nothing to wait on but time.
+    int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+        int error = move_all(block, slot, bytes);
+        for (uint32_t tries = 0; error == EBUSY && tries < kBusyTriesMax; ++tries) {
+            sys::yield_for_us(tries < kBusyYields ? 0 : kBusyPauseUs);
+            error = move_all(block, slot, bytes);
+        }
+        return error;
+    }
+
     // All or nothing: what was moved when an error came up is moved back.
     int move_all(std::byte* target, std::byte* source, size_t bytes) noexcept {
         size_t moved = 0;
@@ -137,7 +153,7 @@ private:
     int install_part(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                      bool* written) noexcept {
         std::memcpy(copy, slot, bytes);
-        if (const int error = move_all(block, slot, bytes); error != 0) return error;
+        if (const int error = move_in(block, slot, bytes); error != 0) return error;
         if (const int error = userfault_.write_protect(block, bytes, true); error != 0) {
             take_back(block, slot, bytes);
             return error;
