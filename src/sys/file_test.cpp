@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/file.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/units.hpp"
+#include "sys/inject.hpp"
+#include "sys/test_support.hpp"
+
+namespace hanare::sys {
+namespace {
+
+class File : public ::testing::Test {
+protected:
+    ~File() override {
+        inject::disarm_all();
+        EXPECT_EQ(directory_.entry_count(), 0u) << "something was left behind";
+    }
+
+    void open() { ASSERT_EQ(open_unnamed(directory_.path(), file_), 0); }
+
+    std::vector<std::byte> random_bytes(size_t bytes) {
+        std::vector<std::byte> data(bytes);
+        for (std::byte& byte : data) byte = static_cast<std::byte>(prng_.next());
+        return data;
+    }
+
+    void expect_private_and_unnamed() {
+        struct stat status;
+        ASSERT_EQ(fstat(file_.number(), &status), 0);
+        EXPECT_EQ(status.st_mode, S_IFREG | 0600u);
+        EXPECT_EQ(status.st_nlink, 0u);
+        EXPECT_EQ(fcntl(file_.number(), F_GETFD), FD_CLOEXEC);
+    }
+
+    testing::TemporaryDirectory directory_;
+    FileDescriptor file_;
+    Prng prng_{testing::test_seed()};
+};
+
+TEST_F(File, IsPrivateAndUnnamed) {
+    open();
+    expect_private_and_unnamed();
+}
+
+TEST_F(File, IsPrivateAndUnnamedWithoutTmpfileToo) {
+    inject::arm(inject::Call::kOpen, EOPNOTSUPP, 0, 1);
+    open();
+    expect_private_and_unnamed();
+    EXPECT_EQ(directory_.entry_count(), 0u);
+}
+
+TEST_F(File, OpenErrorsComeBackAsErrno) {
+    errno = E2BIG;
+    EXPECT_EQ(open_unnamed(directory_.path() + "/missing", file_), ENOENT);
+    EXPECT_EQ(open_unnamed("/proc/self/exe", file_), ENOTDIR);
+    inject::arm(inject::Call::kOpen, EOPNOTSUPP, 0, 1);
+    EXPECT_EQ(open_unnamed(directory_.path() + "/missing", file_), ENOENT);
+    inject::arm(inject::Call::kOpen, EMFILE);
+    EXPECT_EQ(open_unnamed(directory_.path(), file_), EMFILE);
+    EXPECT_FALSE(file_.is_open());
+    EXPECT_EQ(errno, E2BIG);
+}
+
+TEST_F(File, TransfersContinueAfterShortOnesAndInterruptions) {
+    open();
+    const auto data = random_bytes(10 * kOsPageBytes);
+    for (const int os_errno : {0, EINTR, EAGAIN}) {
+        std::vector<std::byte> back(data.size());
+        errno = E2BIG;
+        inject::arm(inject::Call::kWrite, os_errno, 0, 3);
+        inject::arm(inject::Call::kRead, os_errno, 1, 3);
+        EXPECT_EQ(write_at(file_.number(), kOsPageBytes, data.data(), data.size()), 0);
+        EXPECT_EQ(read_at(file_.number(), kOsPageBytes, back.data(), back.size()), 0);
+        EXPECT_EQ(errno, E2BIG);
+        EXPECT_EQ(back, data) << "injected " << os_errno;
+    }
+}
+
+TEST_F(File, ErrorsEndTransfers) {
+    open();
+    std::byte byte{};
+    EXPECT_EQ(read_at(file_.number(), 0, &byte, 1), EIO) << "end of file";
+    EXPECT_EQ(read_at(-1, 0, &byte, 1), EBADF);
+    inject::arm(inject::Call::kWrite, ENOSPC, 0, 1);
+    EXPECT_EQ(write_at(file_.number(), 0, &byte, 1), ENOSPC);
+    EXPECT_EQ(write_at(file_.number(), 0, &byte, 1), 0);
+}
+
+TEST_F(File, DirectTransfersNeedAlignment) {
+    open();
+    if (const int error = bypass_page_cache(file_.number()); error != 0) {
+        GTEST_SKIP() << "no O_DIRECT in " << directory_.path() << ": " << std::strerror(error);
+    }
+    ASSERT_NE(fcntl(file_.number(), F_GETFL) & O_DIRECT, 0);
+    struct stat status;
+    ASSERT_EQ(fstat(file_.number(), &status), 0);
+    EXPECT_EQ(status.st_size, 0) << "the trial page was left in the file";
+    alignas(kOsPageBytes) std::byte page[2 * kOsPageBytes] = {};
+    EXPECT_EQ(write_at(file_.number(), 0, page, kOsPageBytes), 0);
+    EXPECT_EQ(write_at(file_.number(), 0, page + 1, kOsPageBytes), EINVAL);
+}
+
+TEST_F(File, RefusedDirectLeavesTheFileBuffered) {
+    open();
+    inject::arm(inject::Call::kOpen, EINVAL, 0, 1);
+    EXPECT_EQ(bypass_page_cache(file_.number()), EINVAL);
+    EXPECT_EQ(fcntl(file_.number(), F_GETFL) & O_DIRECT, 0);
+}
+
+TEST_F(File, RoomIsAllocatedAndGivenBack) {
+    open();
+    uint64_t held_bytes = 0;
+    const int error = preallocate(file_.number(), kMiB, kMiB);
+    if (error == EOPNOTSUPP) GTEST_SKIP() << "no fallocate in " << directory_.path();
+    ASSERT_EQ(error, 0);
+    ASSERT_EQ(allocated_bytes(file_.number(), held_bytes), 0);
+    EXPECT_GE(held_bytes, kMiB);
+    ASSERT_EQ(punch_hole(file_.number(), kMiB, kMiB), 0);
+    ASSERT_EQ(allocated_bytes(file_.number(), held_bytes), 0);
+    EXPECT_LT(held_bytes, kMiB);
+    struct stat status;
+    ASSERT_EQ(fstat(file_.number(), &status), 0);
+    EXPECT_EQ(status.st_size, static_cast<off_t>(2 * kMiB));
+    inject::arm(inject::Call::kFallocate, ENOSPC);
+    EXPECT_EQ(preallocate(file_.number(), kMiB, kMiB), ENOSPC);
+}
+
+TEST_F(File, KnowsMemoryFromDisk) {
+    FileDescriptor in_memory(memfd_create("hanare-test", MFD_CLOEXEC));
+    FileSystem file_system;
+    ASSERT_EQ(file_system_of(in_memory.number(), file_system), 0);
+    EXPECT_TRUE(file_system.in_memory);
+    open();
+    ASSERT_EQ(file_system_of(file_.number(), file_system), 0);
+    EXPECT_TRUE(file_system.in_memory || file_system.room_known);
+    EXPECT_EQ(file_system_of(-1, file_system), EBADF);
+}
+
+TEST_F(File, KnowsTheLimitOfTheProcess) {
+    EXPECT_EQ(testing::run_in_child([] {
+                  const rlimit limit = {12345, RLIM_INFINITY};
+                  setrlimit(RLIMIT_FSIZE, &limit);
+                  return file_bytes_max() == 12345 ? "" : "wrong limit";
+              }),
+              "");
+}
+
+TEST(FileDescriptor, ClosesOnceAndMoves) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    {
+        FileDescriptor first(ends[0]);
+        FileDescriptor second(std::move(first));
+        EXPECT_FALSE(first.is_open());
+        EXPECT_EQ(second.number(), ends[0]);
+        EXPECT_EQ(fcntl(ends[0], F_GETFD), FD_CLOEXEC);
+    }
+    EXPECT_EQ(fcntl(ends[0], F_GETFD), -1);
+    FileDescriptor last(ends[1]);
+    last.close();
+    last.close();
+    EXPECT_EQ(fcntl(ends[1], F_GETFD), -1);
+}
+
+TEST(ShortPart, IsHalfInWholePages) {
+    EXPECT_EQ(short_part(kOsPageBytes), kOsPageBytes);
+    EXPECT_EQ(short_part(2 * kOsPageBytes), kOsPageBytes);
+    EXPECT_EQ(short_part(3 * kOsPageBytes), kOsPageBytes);
+    EXPECT_EQ(short_part(256 * kKiB), 128 * kKiB);
+    EXPECT_EQ(short_part(1), 1u);
+}
+
+}  // namespace
+}  // namespace hanare::sys
