@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <new>
+#include <pthread.h>
 #include <utility>
 
 #include "capi/last_error.hpp"
@@ -13,9 +14,22 @@
 
 namespace hanare::capi {
 
+// Keeps a cancelled thread alive until it is outside: locks and transfers have to be completed.
+class CancellationBlock {
+public:
+    CancellationBlock() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &saved_); }
+    ~CancellationBlock() { pthread_setcancelstate(saved_, nullptr); }
+    CancellationBlock(const CancellationBlock&) = delete;
+    CancellationBlock& operator=(const CancellationBlock&) = delete;
+
+private:
+    int saved_ = PTHREAD_CANCEL_ENABLE;
+};
+
 // Runs `body`, which returns a Result<void>, for the entry point `name`.
 template <typename Body>
 hanare_status guarded(const char* name, Body body) noexcept {
+    const CancellationBlock whole_call;
     Error error;
     try {
         if (pager::is_forked_child()) {

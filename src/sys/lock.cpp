@@ -3,6 +3,8 @@
 
 #include <ctime>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/assert.hpp"
 #include "sys/futex.hpp"
@@ -51,7 +53,8 @@ void yield_for_us(uint32_t duration_us) noexcept {
         return;
     }
     const timespec duration = {0, duration_us * 1000L};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, nullptr);
+    // Not clock_nanosleep(3), which is a cancellation point.
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &duration, nullptr);
 }
 
 }  // namespace hanare::sys

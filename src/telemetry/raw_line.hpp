@@ -9,6 +9,7 @@
 //   line.write_stderr();
 #pragma once
 
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstddef>
@@ -54,7 +55,8 @@ public:
         buffer_[used_++] = '\n';
         size_t done = 0;
         while (done < used_) {
-            const ssize_t written = write(descriptor, buffer_ + done, used_ - done);
+            // Not write(3), which is a cancellation point.
+            const long written = syscall(SYS_write, descriptor, buffer_ + done, used_ - done);
             if (written > 0) {
                 done += static_cast<size_t>(written);
             } else if (written == 0 || errno != EINTR) {
