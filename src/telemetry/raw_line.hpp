@@ -9,12 +9,13 @@
 //   line.write_stderr();
 #pragma once
 
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "sys/raw_write.hpp"
 
 namespace hanare::telemetry {
 
@@ -55,8 +56,7 @@ public:
         buffer_[used_++] = '\n';
         size_t done = 0;
         while (done < used_) {
-            // Not write(3), which is a cancellation point.
-            const long written = syscall(SYS_write, descriptor, buffer_ + done, used_ - done);
+            const long written = sys::raw_write(descriptor, buffer_ + done, used_ - done);
             if (written > 0) {
                 done += static_cast<size_t>(written);
             } else if (written == 0 || errno != EINTR) {
