@@ -8,6 +8,7 @@
 
 #include "base/prng.hpp"
 #include "bench/kernel_attributes.hpp"
+#include "bench/table.hpp"
 
 namespace hanare::bench {
 namespace {
@@ -101,6 +102,19 @@ std::vector<double> matv_reference(uint64_t n, const std::function<bool()>& stop
         y.push_back(dot(row.data(), x.data(), n));
     }
     return y;
+}
+
+std::string matv_mismatch(const std::vector<uint64_t>& y_bits,
+                          const std::vector<double>& reference) {
+    if (y_bits.size() != reference.size()) {
+        return format("y has %zu rows instead of %zu", y_bits.size(), reference.size());
+    }
+    for (size_t row = 0; row < y_bits.size(); ++row) {
+        if (y_bits[row] == std::bit_cast<uint64_t>(reference[row])) continue;
+        return format("y[%zu] is %.17g, must be %.17g", row, std::bit_cast<double>(y_bits[row]),
+                      reference[row]);
+    }
+    return {};
 }
 
 double matv_row_exact(uint64_t n, uint64_t row) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace hanare::bench {
@@ -38,6 +39,11 @@ MatvTimes run_matv(const MatvArrays& arrays, const MatvProgress& progress);
 // y computed from the elements' definition in private memory, in the same order of summation, so
 // that an undamaged run gives the same bits.  Ends early, with a short result, when `stop` says so.
 std::vector<double> matv_reference(uint64_t n, const std::function<bool()>& stop);
+
+// The first element of y, given as bits, that differs from the reference, as text; empty when all
+// are equal.
+std::string matv_mismatch(const std::vector<uint64_t>& y_bits,
+                          const std::vector<double>& reference);
 
 // Row r of the product, summed in extended precision one after the other: checks the kernel.
 double matv_row_exact(uint64_t n, uint64_t row);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 namespace hanare::bench {
@@ -43,6 +44,17 @@ TEST(Matv, DamagedElementChangesTheProduct) {
     ASSERT_TRUE(damaged);
     const std::vector<double> y = matv_reference(kOrder, never);
     for (uint64_t row = 0; row < kOrder; ++row) EXPECT_EQ(run.y[row] != y[row], row == 7);
+}
+
+TEST(Matv, MismatchNamesTheRow) {
+    const std::vector<double> reference = matv_reference(kOrder, never);
+    std::vector<uint64_t> bits;
+    for (const double value : reference) bits.push_back(std::bit_cast<uint64_t>(value));
+    EXPECT_EQ(matv_mismatch(bits, reference), "");
+    bits[17] ^= 1;  // the last bit
+    EXPECT_EQ(matv_mismatch(bits, reference).rfind("y[17] is ", 0), 0u);
+    bits.pop_back();
+    EXPECT_EQ(matv_mismatch(bits, reference), "y has 191 rows instead of 192");
 }
 
 TEST(Matv, ElementsAreRandomAndNormal) {

@@ -10,11 +10,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/units.hpp"
+#include "sys/text_file.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -113,6 +115,18 @@ Result<void> SwapFile::remove() {
     path_.clear();
     if (fd_ >= 0) close(std::exchange(fd_, -1));
     return {};
+}
+
+Result<SwapTraffic> swap_traffic() {
+    HANARE_TRY_ASSIGN(const std::string text, read_text_file("/proc/vmstat"));
+    std::istringstream lines(text);
+    SwapTraffic traffic;
+    std::string name;
+    for (uint64_t pages = 0; lines >> name >> pages;) {
+        if (name == "pswpin") traffic.read_bytes = pages * kOsPageBytes;
+        if (name == "pswpout") traffic.written_bytes = pages * kOsPageBytes;
+    }
+    return traffic;
 }
 
 int remove_stale_swap_files(const std::string& directory) {

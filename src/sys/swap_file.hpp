@@ -34,6 +34,14 @@ private:
     std::string path_;
 };
 
+struct SwapTraffic {
+    uint64_t read_bytes = 0;
+    uint64_t written_bytes = 0;
+};
+
+// What all processes together have moved from and to swap since boot.
+Result<SwapTraffic> swap_traffic();
+
 // Turns off and deletes the swap files that killed processes of this user left in `directory`;
 // returns how many.
 int remove_stale_swap_files(const std::string& directory);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of small things the demo asks the system: interruption, usage, text files, devices.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <csignal>
+
+#include "base/units.hpp"
+#include "sys/block_device.hpp"
+#include "sys/file.hpp"
+#include "sys/file_mapping.hpp"
+#include "sys/interrupt.hpp"
+#include "sys/process_usage.hpp"
+#include "sys/text_file.hpp"
+
+namespace hanare::sys {
+namespace {
+
+TEST(Interrupt, RemembersTheFirstSignal) {
+    const Interrupt interrupt;
+    EXPECT_FALSE(Interrupt::requested());
+    pollfd waited = {interrupt.fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&waited, 1, 0), 0);
+    raise(SIGTERM);
+    raise(SIGHUP);
+    EXPECT_EQ(Interrupt::signal(), SIGTERM);
+    EXPECT_EQ(poll(&waited, 1, 0), 1);
+}
+
+TEST(Interrupt, RestoresHandlers) {
+    struct sigaction before = {};
+    sigaction(SIGTERM, nullptr, &before);
+    {
+        const Interrupt interrupt;
+    }
+    struct sigaction after = {};
+    sigaction(SIGTERM, nullptr, &after);
+    EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
+TEST(Interrupt, LeavesIgnoredSignalsIgnored) {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    struct sigaction before = {};
+    sigaction(SIGHUP, &ignore, &before);
+    {
+        const Interrupt interrupt;
+        raise(SIGHUP);
+        EXPECT_FALSE(Interrupt::requested());
+    }
+    sigaction(SIGHUP, &before, nullptr);
+}
+
+TEST(ProcessUsage, CountsFaultsAndPeak) {
+    const auto before = process_usage();
+    ASSERT_TRUE(before) << before.error().text;
+    const auto mapping = Mapping::reserve(8 * kMiB, kOsPageBytes);
+    ASSERT_TRUE(mapping);
+    advise_huge_pages(*mapping, false);
+    for (size_t at = 0; at < mapping->bytes(); at += kOsPageBytes) {
+        *static_cast<volatile std::byte*>(mapping->address() + at) = std::byte{1};
+    }
+    const auto after = process_usage();
+    ASSERT_TRUE(after);
+    EXPECT_GE(after->minor_faults - before->minor_faults, mapping->bytes() / kOsPageBytes);
+    EXPECT_GE(after->peak_resident_bytes, mapping->bytes());
+}
+
+TEST(TextFile, ReportsWhatFails) {
+    EXPECT_TRUE(read_text_file("/proc/self/status"));
+    const auto missing = read_text_file("/nonexistent");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().status, HANARE_STATUS_NOT_FOUND);
+    EXPECT_FALSE(write_text_file("/proc/self/status", "x"));
+}
+
+TEST(BlockDevice, CountsWhatIsWritten) {
+    const auto device = block_device_of("/var/tmp");
+    if (!device) GTEST_SKIP() << device.error().text;
+    const auto before = block_device_bytes(*device);
+    ASSERT_TRUE(before) << before.error().text;
+    FileDescriptor file;
+    ASSERT_EQ(open_unnamed("/var/tmp", file), 0);
+    const std::vector<std::byte> data(4 * kMiB, std::byte{7});
+    ASSERT_EQ(write_at(file.number(), 0, data.data(), data.size()), 0);
+    ASSERT_TRUE(sync_file_system("/var/tmp"));
+    const auto after = block_device_bytes(*device);
+    ASSERT_TRUE(after);
+    EXPECT_GE(after->written - before->written, data.size());
+}
+
+TEST(BlockDevice, NoneBelowProc) { EXPECT_FALSE(block_device_of("/proc")); }
+
+}  // namespace
+}  // namespace hanare::sys

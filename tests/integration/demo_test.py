@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `hanare demo` and `hanare bench resident` as a user runs them: results, refusals, and that nothing
+# is left on the machine however the demo ends.  Small sizes; nothing is timed.
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HANARE = os.environ["HANARE_BINARY"]
+SMALL = ["demo", "--size", "96M", "--local", "40M"]
+NOBODY = 65534
+
+
+def cgroup_directories():
+    """Every cgroup of the demo in the hierarchies of this machine."""
+    found = []
+    for base, names, _ in os.walk("/sys/fs/cgroup"):
+        found += [os.path.join(base, name) for name in names if name.startswith("hanare-demo-")]
+    return found
+
+
+def swap_files(directory):
+    with open("/proc/swaps", encoding="ascii", errors="replace") as swaps:
+        return [line for line in swaps if directory in line]
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return [int(child) for child in children.read().split()]
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+class DemoTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="hanare-demo-test-", dir="/var/tmp")
+        os.chmod(self.directory, 0o777)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
+        self.environment["TMPDIR"] = self.directory
+        self.cgroups = set(cgroup_directories())
+
+    def tearDown(self):
+        self.assertEqual(swap_files(self.directory), [])
+        self.assertEqual(os.listdir(self.directory), [])
+        self.assertEqual(set(cgroup_directories()) - self.cgroups, set())
+        shutil.rmtree(self.directory)
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([HANARE, *arguments], env=self.environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def run_hanare(self, *arguments, **options):
+        process = self.start(*arguments, **options)
+        out, err = process.communicate(timeout=240)
+        return process.returncode, out, err
+
+    def check_table(self, out, systems):
+        for system in systems:
+            row = re.search(rf"^{system} .*\byes$", out, re.M)
+            reason = re.search(rf"^{system}: (left out|did not finish): .+", out, re.M)
+            self.assertTrue(row or reason, f"neither row nor reason for {system} in\n{out}")
+        self.assertRegex(out, r"(?m)^hanare .*\byes$")
+        self.assertRegex(out, r"\nHanare finished a matrix of [0-9.]+ times its memory in ")
+
+    def test_every_system_is_checked_or_explained(self):
+        path = os.path.join(tempfile.gettempdir(), f"hanare-demo-{os.getpid()}.json")
+        status, out, err = self.run_hanare(*SMALL, "--systems", "plain,mmap,mmap-seq,swap,hanare",
+                                           "--rounds", "2", "--json", path)
+        self.assertEqual(status, 0, out + err)
+        self.check_table(out, ["plain", "mmap", "mmap-seq", "swap"])
+        with open(path, encoding="utf-8") as file:
+            records = json.load(file)
+        os.unlink(path)
+        totals = [r for r in records if r["case"] == "total" and r["metric"] == "time"]
+        self.assertIn("hanare", [r["system"] for r in totals])
+        for record in totals:
+            self.assertEqual(record["runs"], 2)
+            self.assertGreater(record["median"], 0)
+        peaks = {r["system"]: r["max"] for r in records if r["metric"] == "peak_resident"}
+        limit = totals[0]["params"]["limit_bytes"]
+        self.assertLessEqual(peaks["hanare"], limit)
+        moved = {r["system"]: r["median"] for r in records if r["metric"] == "written"}
+        self.assertGreater(moved["hanare"], 40 << 20)
+
+    def test_progress_goes_to_standard_error(self):
+        status, out, err = self.run_hanare(*SMALL, "--systems", "hanare")
+        self.assertEqual(status, 0, err)
+        for phase in ("write a", "write x", "mul a*x"):
+            self.assertIn(f"[1/1] hanare: {phase}\n", err)
+        self.assertNotIn("[1/1]", out)
+
+    def interrupt(self, number, system):
+        process = self.start(*SMALL, "--rounds", "99", "--systems", system, start_new_session=True)
+        for line in process.stderr:  # until a worker is at work
+            if "write a" in line:
+                break
+        else:
+            self.skipTest(f"{system} does not run here")
+        workers = children_of(process.pid)
+        self.assertEqual(len(workers), 1)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -number)
+        self.assertIn("interrupted", err)
+        self.assertFalse(is_running(workers[0]))
+
+    def test_interrupt_undoes_everything(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number.name):
+                self.interrupt(number, "hanare")
+
+    @unittest.skipUnless(os.geteuid() == 0, "swap needs root")
+    def test_interrupt_turns_swap_off(self):
+        self.interrupt(signal.SIGINT, "swap")
+
+    @unittest.skipUnless(os.geteuid() == 0, "swap needs root")
+    def test_killed_demo_takes_its_worker_along_and_the_next_cleans_up(self):
+        process = self.start(*SMALL, "--rounds", "99", "--systems", "swap")
+        for line in process.stderr:
+            if "write a" in line:
+                break
+        else:
+            self.skipTest("swap does not run here")
+        (worker,) = children_of(process.pid)
+        process.kill()
+        process.communicate()
+        deadline = time.monotonic() + 30
+        while is_running(worker):
+            self.assertLess(time.monotonic(), deadline, "the worker outlives its parent")
+            time.sleep(0.01)
+        status, _, err = self.run_hanare(*SMALL, "--systems", "hanare")
+        self.assertEqual(status, 0, err)
+        self.assertIn("removed 1 swap file(s) that a killed run had left", err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
+    def test_ordinary_user(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+            # The build directory may be closed to others.
+            os.chmod(place, 0o755)
+            binary = shutil.copy(HANARE, place)
+            library = subprocess.run(["ldd", HANARE], capture_output=True, text=True, check=True)
+            for path in re.findall(r"libhanare\S* => (\S+)", library.stdout):
+                shutil.copy(path, place)
+            environment = dict(self.environment, LD_LIBRARY_PATH=place, HOME="/nonexistent")
+            done = subprocess.run([binary, *SMALL, "--systems", "mmap,swap,hanare"], text=True,
+                                  env=environment, user=NOBODY, group=NOBODY, extra_groups=[],
+                                  capture_output=True, timeout=120, cwd="/", check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_table(done.stdout, ["mmap", "swap"])
+
+    def test_bad_values_are_named(self):
+        for arguments, named in (
+                (["--size", "0"], "--size"), (["--size", "-1G"], "--size"),
+                (["--size", "lots"], "--size"), (["--size", "1M"], "--size"),
+                (["--local", "1M"], "--local"),
+                (["--local", "x"], "--local"), (["--systems", "mmap,zram"], "zram"),
+                (["--systems", ""], "--systems"), (["--rounds", "0"], "--rounds"),
+                (["--store", "file:/nonexistent-directory"], "/nonexistent-directory"),
+                (["--store", "file:/dev/shm"], "/dev/shm")):
+            with self.subTest(arguments=arguments):
+                status, out, err = self.run_hanare("demo", *arguments)
+                self.assertEqual(status, 2, out + err)
+                self.assertIn(named, err)
+                self.assertEqual(out, "")
+
+    def test_resident_verifies_and_records(self):
+        path = os.path.join(tempfile.gettempdir(), f"hanare-resident-{os.getpid()}.json")
+        status, out, err = self.run_hanare("bench", "resident", "--quick", "--json", path)
+        self.assertEqual(status, 0, out + err)
+        self.assertIn("results verified", out)
+        with open(path, encoding="utf-8") as file:
+            records = json.load(file)
+        os.unlink(path)
+        kernels = {(r["system"], r["case"]) for r in records if r["metric"] == "rate"}
+        for kernel in ("copy", "scale", "add", "triad"):
+            self.assertIn(("hanare", kernel), kernels)
+            self.assertIn(("plain", kernel), kernels)
+        for record in records:
+            self.assertEqual(set(record), {"bench", "case", "system", "metric", "unit", "median",
+                                           "min", "max", "runs", "params"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
