@@ -21,6 +21,7 @@
 #include "sys/block_device.hpp"
 #include "sys/interrupt.hpp"
 #include "sys/memory_limits.hpp"
+#include "sys/platform.hpp"
 #include "sys/swap_file.hpp"
 
 namespace hanare::cli {
@@ -41,6 +42,7 @@ struct DemoFlags {
     std::string json;
     std::string worker;
     int rounds = 1;
+    int patience_s = 120;
     std::shared_ptr<config::Overrides> overrides;
 };
 
@@ -72,6 +74,7 @@ Result<std::vector<std::string>> parse_systems(const std::string& list) {
 Result<DemoSetting> make_setting(const DemoFlags& flags) {
     HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
     DemoSetting setting;
+    setting.patience_s = flags.patience_s;
     DemoJob& job = setting.job;
     job.store = options.store;
     job.block_bytes = options.block_bytes;
@@ -79,6 +82,14 @@ Result<DemoSetting> make_setting(const DemoFlags& flags) {
     job.read_ahead_blocks = options.read_ahead_blocks;
     HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
     job.directory = store.directory;
+    HANARE_TRY_ASSIGN(const sys::DirectoryReport directory, sys::probe_directory(job.directory));
+    if (directory.in_memory && !options.allow_tmpfs) {
+        return fail(
+            HANARE_STATUS_STORE_UNAVAILABLE,
+            "--store: %s is in memory (%s), where nothing can be put away; name a directory "
+            "on a disk, or set TMPDIR",
+            job.directory.c_str(), directory.file_system.c_str());
+    }
     if (const auto device = sys::block_device_of(job.directory)) job.device = *device;
 
     bench::DemoRequest request;
@@ -282,6 +293,10 @@ void add_demo(CLI::App& app) {
         ->capture_default_str();
     demo->add_option("--rounds", flags->rounds, "runs of each system; the median counts")
         ->check(CLI::Range(1, 99))
+        ->capture_default_str();
+    demo->add_option("--patience", flags->patience_s,
+                     "seconds after which a system other than hanare is stopped")
+        ->check(CLI::Range(1, 86400))
         ->capture_default_str();
     demo->add_option("--json", flags->json, "write the results to this file");
     demo->add_option("--worker", flags->worker)->group("");  // how the demo runs itself

@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 
 #include "base/units.hpp"
@@ -21,6 +21,8 @@ namespace hanare::cli {
 namespace {
 
 using Kind = DemoOutcome::Kind;
+
+constexpr int kHanarePatience_s = 3600;
 
 // What the worker said, line by line.
 class Conversation {
@@ -65,18 +67,25 @@ private:
     std::vector<uint64_t> y_;
 };
 
-// Passes the worker's lines on until it closes its end.  False when a signal asked us to stop.
-bool listen(int worker_fd, int interrupt_fd, Conversation& conversation) {
+enum class Ending { kClosed, kInterrupted, kTooSlow };
+
+// Passes the worker's lines on until it closes its end, a signal asks us to stop or the time is up.
+Ending listen(int worker_fd, int interrupt_fd, int patience_s, Conversation& conversation) {
+    using Clock = std::chrono::steady_clock;
+    const auto deadline = Clock::now() + std::chrono::seconds(patience_s);
     std::string pending;
     char buffer[16384];
     while (true) {
         pollfd waited[2] = {{worker_fd, POLLIN, 0}, {interrupt_fd, POLLIN, 0}};
-        if (poll(waited, 2, -1) < 0 && errno != EINTR) return true;
-        if (sys::Interrupt::requested()) return false;
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        if (left <= 0) return Ending::kTooSlow;
+        if (poll(waited, 2, static_cast<int>(left)) < 0 && errno != EINTR) return Ending::kClosed;
+        if (sys::Interrupt::requested()) return Ending::kInterrupted;
         if (waited[0].revents == 0) continue;
         const ssize_t got = read(worker_fd, buffer, sizeof buffer);
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return true;
+        if (got <= 0) return Ending::kClosed;
         pending.append(buffer, static_cast<size_t>(got));
         size_t begin = 0;
         for (size_t end; (end = pending.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -84,19 +93,6 @@ bool listen(int worker_fd, int interrupt_fd, Conversation& conversation) {
         }
         pending.erase(0, begin);
     }
-}
-
-// The first row that is not as it must be, as text; empty when all are right.
-std::string wrong_row(const std::vector<uint64_t>& y, const std::vector<double>& reference) {
-    if (y.size() != reference.size()) {
-        return bench::format("y has %zu rows instead of %zu", y.size(), reference.size());
-    }
-    for (size_t row = 0; row < y.size(); ++row) {
-        if (y[row] == std::bit_cast<uint64_t>(reference[row])) continue;
-        return bench::format("y[%zu] is %.17g, must be %.17g", row, std::bit_cast<double>(y[row]),
-                             reference[row]);
-    }
-    return {};
 }
 
 bench::DemoRun to_run(const std::string& system, const DemoResult& result) {
@@ -118,10 +114,14 @@ DemoOutcome run_worker(const DemoJob& job, const std::string& label, const DemoS
     auto child = sys::Child::start({"hanare", "demo", "--worker", nlohmann::json(job).dump()});
     if (!child) return {.kind = Kind::kFailed, .text = child.error().text};
     Conversation conversation(label, setting.plan.matrix_bytes, progress);
-    const bool finished = listen(child->output_fd(), interrupt_fd, conversation);
-    if (!finished) child->kill();
+    const int patience_s = job.system == "hanare" ? kHanarePatience_s : setting.patience_s;
+    const Ending ending = listen(child->output_fd(), interrupt_fd, patience_s, conversation);
+    if (ending != Ending::kClosed) child->kill();
     const auto status = child->wait();
-    if (!finished) return {.kind = Kind::kInterrupted};
+    if (ending == Ending::kInterrupted) return {.kind = Kind::kInterrupted};
+    if (ending == Ending::kTooSlow) {
+        return {.kind = Kind::kFailed, .text = bench::format("stopped after %d s", patience_s)};
+    }
     if (!conversation.error().empty()) return {.kind = Kind::kFailed, .text = conversation.error()};
     if (!conversation.result() || !status || *status != 0) {
         // A terminal's Ctrl-C reaches the worker as well, perhaps before us.
@@ -129,7 +129,7 @@ DemoOutcome run_worker(const DemoJob& job, const std::string& label, const DemoS
         return {.kind = Kind::kFailed,
                 .text = status ? sys::describe_wait_status(*status) : status.error().text};
     }
-    const std::string wrong = wrong_row(conversation.y(), setting.reference);
+    const std::string wrong = bench::matv_mismatch(conversation.y(), setting.reference);
     if (!wrong.empty()) return {.kind = Kind::kWrong, .text = wrong};
     return {.kind = Kind::kDone, .run = to_run(job.system, *conversation.result())};
 }

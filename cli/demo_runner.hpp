@@ -20,6 +20,7 @@ struct DemoSetting {
     bench::DemoPlan plan;
     DemoJob job;                    // all but system and cgroup
     std::vector<double> reference;  // y as it must be
+    int patience_s = 0;             // for systems other than hanare
 };
 
 // How a system's run ended.  `run` counts only when kDone.

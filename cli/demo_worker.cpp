@@ -12,6 +12,7 @@
 #include "sys/block_device.hpp"
 #include "sys/cgroup.hpp"
 #include "sys/process_usage.hpp"
+#include "sys/swap_file.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -41,14 +42,17 @@ Result<std::unique_ptr<bench::Memory>> open_memory(const DemoJob& job) {
 // Everything that is counted around the run.
 struct Counts {
     sys::ProcessUsage usage;
-    sys::DeviceBytes device;
+    sys::DeviceBytes device;  // for kernel swap: what went through swap
     hanare_counters hanare = {};
 };
 
 Result<Counts> count(const DemoJob& job, bench::Memory& memory) {
     Counts counts;
     HANARE_TRY_ASSIGN(counts.usage, sys::process_usage());
-    if (!job.device.empty()) {
+    if (job.system == "swap") {
+        HANARE_TRY_ASSIGN(const sys::SwapTraffic traffic, sys::swap_traffic());
+        counts.device = {traffic.read_bytes, traffic.written_bytes};
+    } else if (!job.device.empty()) {
         HANARE_TRY_ASSIGN(counts.device, sys::block_device_bytes(job.device));
     }
     HANARE_TRY_ASSIGN(counts.hanare, memory.counters());
@@ -74,7 +78,7 @@ DemoResult difference(const DemoJob& job, const Counts& before, const Counts& af
         return result;
     }
     // Plain memory does not use the device; what others moved meanwhile is not its traffic.
-    result.moved_known = !job.device.empty() && job.system != "plain";
+    result.moved_known = job.system == "swap" || (!job.device.empty() && job.system != "plain");
     if (result.moved_known) {
         result.read_bytes = after.device.read - before.device.read;
         result.written_bytes = after.device.written - before.device.written;
