@@ -32,7 +32,8 @@ void assert_failed(const char* expression, const char* file, int line) noexcept 
     } while (line > 0);
     append(end, limit, digit);
     *end++ = '\n';
-    [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, text, static_cast<size_t>(end - text));
+    [[maybe_unused]] const ssize_t ignored =
+        write(STDERR_FILENO, text, static_cast<size_t>(end - text));
     __builtin_trap();
 }
 

@@ -5,10 +5,11 @@
 #pragma once
 
 namespace hanare {
-[[noreturn, gnu::cold]] void assert_failed(const char* expression, const char* file, int line) noexcept;
+[[noreturn, gnu::cold]] void assert_failed(const char* expression, const char* file,
+                                           int line) noexcept;
 }
 
-#define HANARE_ASSERT(expression)                                           \
-    (static_cast<bool>(expression)                                          \
-         ? static_cast<void>(0)                                             \
+#define HANARE_ASSERT(expression)  \
+    (static_cast<bool>(expression) \
+         ? static_cast<void>(0)    \
          : ::hanare::assert_failed(#expression, __FILE_NAME__, __LINE__))

@@ -30,7 +30,9 @@ public:
     T* front() { return empty() ? nullptr : static_cast<T*>(head_.next); }
     T* back() { return empty() ? nullptr : static_cast<T*>(head_.previous); }
     // The element after `element`, nullptr at the end.
-    T* after(T* element) { return element->next == &head_ ? nullptr : static_cast<T*>(element->next); }
+    T* after(T* element) {
+        return element->next == &head_ ? nullptr : static_cast<T*>(element->next);
+    }
 
     void push_back(T* element) { insert_before(&head_, element); }
     void push_front(T* element) { insert_before(head_.next, element); }

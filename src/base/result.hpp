@@ -26,28 +26,28 @@ using Result = std::expected<T, Error>;
 
 // A failed result with a printf-style text.
 [[nodiscard, gnu::format(printf, 2, 3)]] std::unexpected<Error> fail(hanare_status status,
-                                                                   const char* format, ...);
+                                                                     const char* format, ...);
 
 // The same for a failed system call: appends ": strerror(os_errno)" to the text.
 [[nodiscard, gnu::format(printf, 3, 4)]] std::unexpected<Error> fail_errno(hanare_status status,
-                                                                         int os_errno,
-                                                                         const char* format, ...);
+                                                                           int os_errno,
+                                                                           const char* format, ...);
 
 }  // namespace hanare
 
 // Evaluates a Result<...>; on failure returns its error from the enclosing function.
-#define HANARE_TRY(expression)                                              \
-    do {                                                                    \
-        if (auto hanare_result = (expression); !hanare_result) {            \
-            return std::unexpected(hanare_result.error());                  \
-        }                                                                   \
+#define HANARE_TRY(expression)                                   \
+    do {                                                         \
+        if (auto hanare_result = (expression); !hanare_result) { \
+            return std::unexpected(hanare_result.error());       \
+        }                                                        \
     } while (false)
 
 #define HANARE_CONCAT_(a, b) a##b
 #define HANARE_CONCAT(a, b) HANARE_CONCAT_(a, b)
-#define HANARE_TRY_ASSIGN_(temporary, target, expression)                   \
-    auto temporary = (expression);                                          \
-    if (!temporary) return std::unexpected(temporary.error());              \
+#define HANARE_TRY_ASSIGN_(temporary, target, expression)      \
+    auto temporary = (expression);                             \
+    if (!temporary) return std::unexpected(temporary.error()); \
     target = std::move(*temporary)
 
 // Evaluates a Result<T> and moves its value into `target` (which may be a declaration).

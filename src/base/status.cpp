@@ -8,8 +8,7 @@ extern "C" {
 const char* hanare_status_name(hanare_status status) {
     switch (status) {
 #define HANARE_CASE(name, value, text) \
-    case HANARE_STATUS_##name:         \
-        return #name;
+    case HANARE_STATUS_##name: return #name;
         HANARE_STATUS_MAP(HANARE_CASE)
 #undef HANARE_CASE
     }
@@ -19,8 +18,7 @@ const char* hanare_status_name(hanare_status status) {
 const char* hanare_status_text(hanare_status status) {
     switch (status) {
 #define HANARE_CASE(name, value, text) \
-    case HANARE_STATUS_##name:         \
-        return text;
+    case HANARE_STATUS_##name: return text;
         HANARE_STATUS_MAP(HANARE_CASE)
 #undef HANARE_CASE
     }

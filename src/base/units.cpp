@@ -33,11 +33,12 @@ Result<uint64_t> parse_size(std::string_view what, std::string_view text) {
     };
     if (text.empty()) return bad("is empty");
     double value = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value,
-                                               std::chars_format::fixed);
+    const auto [rest, error] =
+        std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
     if (error != std::errc{}) return bad("is not a size");
     if (!(value > 0)) return bad("is not positive");
-    const int exponent = unit_exponent({rest, static_cast<size_t>(text.data() + text.size() - rest)});
+    const int exponent =
+        unit_exponent({rest, static_cast<size_t>(text.data() + text.size() - rest)});
     if (exponent < 0) return bad("has an unknown unit");
     const double bytes = std::ldexp(value, 10 * exponent);
     if (bytes >= std::ldexp(1.0, 63)) return bad("is too large");

@@ -27,7 +27,9 @@ std::string format_size(uint64_t bytes);
 
 constexpr bool is_power_of_two(uint64_t value) { return std::has_single_bit(value); }
 // `unit` is a power of two.
-constexpr uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
+constexpr uint64_t round_up(uint64_t value, uint64_t unit) {
+    return (value + unit - 1) & ~(unit - 1);
+}
 constexpr uint64_t round_down(uint64_t value, uint64_t unit) { return value & ~(unit - 1); }
 
 }  // namespace hanare

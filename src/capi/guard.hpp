@@ -33,9 +33,9 @@ hanare_status guarded(const char* name, Body body) noexcept {
     Error error;
     try {
         if (pager::is_forked_child()) {
-            return report(fail(HANARE_STATUS_FORKED,
-                               "%s: far memory is not inherited through fork()", name)
-                              .error());
+            return report(
+                fail(HANARE_STATUS_FORKED, "%s: far memory is not inherited through fork()", name)
+                    .error());
         }
         const Result<void> result = std::forward<Body>(body)();
         if (result) return HANARE_STATUS_OK;

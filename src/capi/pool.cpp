@@ -92,7 +92,8 @@ Result<std::unique_ptr<pager::Pool>> open_pool(const hanare_pool_options* given)
     HANARE_TRY_ASSIGN(const auto known, copy_options("hanare_pool_open", given));
     if ((known.flags & ~HANARE_POOL_ALLOW_TMPFS) != 0) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "hanare_pool_open: flags 0x%x; allowed is HANARE_POOL_ALLOW_TMPFS", known.flags);
+                    "hanare_pool_open: flags 0x%x; allowed is HANARE_POOL_ALLOW_TMPFS",
+                    known.flags);
     }
     HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
     telemetry::apply_log_options(options);

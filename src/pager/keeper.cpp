@@ -233,8 +233,7 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
             case BlockState::kWriting:
                 if (job.region->frame_of(block)->in_keeper) return Step::kWait;
                 [[fallthrough]];
-            default:
-                block.wait(word);  // its owner does not need the keeper
+            default: block.wait(word);  // its owner does not need the keeper
         }
     }
 }

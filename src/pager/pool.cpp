@@ -84,10 +84,11 @@ Result<void*> Pool::alloc(uint64_t bytes, uint64_t block_bytes) {
     if (block_bytes == 0) block_bytes = block_bytes_;
     HANARE_TRY(check_block_bytes(block_bytes));
     if (bytes == 0 || bytes > kRegionBytesMax || bytes / block_bytes >= UINT32_MAX) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "size: %llu bytes is not allowed; allowed is 1 byte to 64 TiB, at most 2^32 - 1 "
-                    "blocks",
-                    static_cast<unsigned long long>(bytes));
+        return fail(
+            HANARE_STATUS_INVALID_ARGUMENT,
+            "size: %llu bytes is not allowed; allowed is 1 byte to 64 TiB, at most 2^32 - 1 "
+            "blocks",
+            static_cast<unsigned long long>(bytes));
     }
     const sys::SignalBlock signals;
     const sys::LockGuard guard(lock_);

@@ -12,7 +12,8 @@
 namespace hanare::pager {
 
 RegionTable::Snapshot* RegionTable::make_snapshot(size_t count) noexcept {
-    auto* snapshot = static_cast<Snapshot*>(std::malloc(sizeof(Snapshot) + count * sizeof(Region*)));
+    auto* snapshot =
+        static_cast<Snapshot*>(std::malloc(sizeof(Snapshot) + count * sizeof(Region*)));
     if (snapshot != nullptr) snapshot->count = count;
     return snapshot;
 }
@@ -23,9 +24,8 @@ Result<void> RegionTable::publish(Region& region) {
     Snapshot* next = make_snapshot(count + 1);
     if (next == nullptr) return fail(HANARE_STATUS_NO_MEMORY, "no memory for the region table");
     Region* const* begin = now == nullptr ? nullptr : now->regions();
-    Region* const* position = std::find_if(begin, begin + count, [&](const Region* other) {
-        return other->begin() > region.begin();
-    });
+    Region* const* position = std::find_if(
+        begin, begin + count, [&](const Region* other) { return other->begin() > region.begin(); });
     Region** out = std::copy(begin, position, next->regions());
     *out++ = &region;
     std::copy(position, begin + count, out);

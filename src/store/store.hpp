@@ -64,7 +64,8 @@ public:
     virtual void release(uint64_t offset, uint64_t bytes) noexcept = 0;
 
     virtual hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept = 0;
-    virtual hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept = 0;
+    virtual hanare_status write(uint64_t offset, const std::byte* memory,
+                                size_t bytes) noexcept = 0;
 
     virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
 
@@ -79,10 +80,10 @@ public:
 // What to open; parsed from a SPEC by config/store_spec.hpp.
 struct FileStoreOptions {
     std::string directory;
-    uint64_t size_bytes = 0;   // preallocated at open when not 0, and then the limit
+    uint64_t size_bytes = 0;  // preallocated at open when not 0, and then the limit
     bool allow_tmpfs = false;
-    bool use_direct = true;    // O_DIRECT; falls back by itself where it is refused
-    bool use_uring = true;     // io_uring for channels; falls back by itself where it is refused
+    bool use_direct = true;  // O_DIRECT; falls back by itself where it is refused
+    bool use_uring = true;   // io_uring for channels; falls back by itself where it is refused
     size_t in_flight_bytes_max = 8u << 20;  // cap of one channel
 };
 

@@ -13,6 +13,8 @@ namespace hanare::sys {
 void futex_wait(const std::atomic<uint32_t>& word, uint32_t expected, int timeout_ms = -1) noexcept;
 
 void futex_wake(const std::atomic<uint32_t>& word, int threads) noexcept;
-inline void futex_wake_all(const std::atomic<uint32_t>& word) noexcept { futex_wake(word, INT32_MAX); }
+inline void futex_wake_all(const std::atomic<uint32_t>& word) noexcept {
+    futex_wake(word, INT32_MAX);
+}
 
 }  // namespace hanare::sys

@@ -14,11 +14,11 @@ enum class Call : uint32_t {
     kMmap,
     kOpen,
     kFallocate,
-    kRead,       // pread and ring reads
-    kWrite,      // pwrite and ring writes
+    kRead,   // pread and ring reads
+    kWrite,  // pwrite and ring writes
     kUringSetup,
     kUserfaultfd,
-    kMove,       // UFFDIO_MOVE
+    kMove,  // UFFDIO_MOVE
     kCount,
 };
 

@@ -71,7 +71,9 @@ private:
 
 class HANARE_SCOPED_CAPABILITY LockGuard {
 public:
-    explicit LockGuard(RankedLock& lock) noexcept HANARE_ACQUIRE(lock) : lock_(lock) { lock_.lock(); }
+    explicit LockGuard(RankedLock& lock) noexcept HANARE_ACQUIRE(lock) : lock_(lock) {
+        lock_.lock();
+    }
     ~LockGuard() HANARE_RELEASE() { lock_.unlock(); }
     LockGuard(const LockGuard&) = delete;
     LockGuard& operator=(const LockGuard&) = delete;

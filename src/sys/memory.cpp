@@ -29,7 +29,8 @@ Result<Mapping> Mapping::reserve(size_t bytes, size_t alignment) {
     const uintptr_t aligned = round_up(start, alignment);
     const uintptr_t end = start + bytes + slack;
     if (aligned > start) munmap(raw, aligned - start);
-    if (end > aligned + bytes) munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
+    if (end > aligned + bytes)
+        munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
     return Mapping(reinterpret_cast<std::byte*>(aligned), bytes);
 }
 
@@ -53,8 +54,8 @@ int poison(void* address, size_t bytes) noexcept {
     const int saved_errno = errno;
     int error = 0;
     const int empty = memfd_create("hanare-poison", MFD_CLOEXEC);
-    if (empty < 0 || mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-                          empty, 0) == MAP_FAILED) {
+    if (empty < 0 || mmap(address, bytes, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty, 0) == MAP_FAILED) {
         error = errno;
     }
     if (empty >= 0) close(empty);

@@ -19,7 +19,8 @@ public:
     static Result<Mapping> reserve(size_t bytes, size_t alignment);
 
     Mapping(Mapping&& other) noexcept
-        : address_(std::exchange(other.address_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+        : address_(std::exchange(other.address_, nullptr)),
+          bytes_(std::exchange(other.bytes_, 0)) {}
     Mapping& operator=(Mapping&& other) noexcept {
         std::swap(address_, other.address_);
         std::swap(bytes_, other.bytes_);

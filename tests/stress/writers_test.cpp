@@ -131,15 +131,9 @@ TEST_P(Writers, RandomOperationsAgreeWithAShadowCopy) {
         const uint64_t i = random.below(words_);
         const uint64_t length = std::min(words_ - i, 1 + random.below(2 * block_words));
         switch (random.below(64)) {
-            case 0:
-                ASSERT_TRUE(pool_->advise(far_ + i, length * 8, HANARE_ADVICE_DONTNEED));
-                break;
-            case 1:
-                ASSERT_TRUE(pool_->advise(far_ + i, length * 8, HANARE_ADVICE_WILLNEED));
-                break;
-            case 2:
-                ASSERT_TRUE(pool_->flush(far_ + i, length * 8));
-                break;
+            case 0: ASSERT_TRUE(pool_->advise(far_ + i, length * 8, HANARE_ADVICE_DONTNEED)); break;
+            case 1: ASSERT_TRUE(pool_->advise(far_ + i, length * 8, HANARE_ADVICE_WILLNEED)); break;
+            case 2: ASSERT_TRUE(pool_->flush(far_ + i, length * 8)); break;
             case 3:
                 ASSERT_TRUE(pool_->pin(far_ + i, 8, HANARE_ACCESS_WRITE));
                 far_[i] = shadow[i] = random.next();

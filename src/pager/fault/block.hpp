@@ -30,9 +30,9 @@ enum class BlockState : uint32_t {
 // Layout of the word: state, flags, number of pins.
 namespace block_word {
 inline constexpr uint32_t kStateMask = 0xf;
-inline constexpr uint32_t kStored = 1u << 4;   // the store has held this block's content
-inline constexpr uint32_t kDirty = 1u << 5;    // the frame differs from the store
-inline constexpr uint32_t kWaiters = 1u << 6;  // a thread sleeps on the word
+inline constexpr uint32_t kStored = 1u << 4;        // the store has held this block's content
+inline constexpr uint32_t kDirty = 1u << 5;         // the frame differs from the store
+inline constexpr uint32_t kWaiters = 1u << 6;       // a thread sleeps on the word
 inline constexpr uint32_t kSecondChance = 1u << 7;  // withdrawn by replacement, not yet reused
 inline constexpr uint32_t kPinUnit = 1u << 8;
 inline constexpr uint32_t kPinMask = ~(kPinUnit - 1);
@@ -50,10 +50,8 @@ constexpr bool transient(uint32_t word) {
         case BlockState::kAbsent:
         case BlockState::kStaged:
         case BlockState::kReadOnly:
-        case BlockState::kWritable:
-            return false;
-        default:
-            return true;
+        case BlockState::kWritable: return false;
+        default: return true;
     }
 }
 }  // namespace block_word

@@ -55,7 +55,7 @@ struct Frame : ListLink {
     uint32_t index = 0;           // in the class
     uint32_t block = 0;           // in the region
     FrameQueue queue = FrameQueue::kNone;
-    bool bare = true;    // the slot has no pages
+    bool bare = true;     // the slot has no pages
     bool zeroed = false;  // all zeros, not written to since it was populated
     // The keeper's, while it transfers the frame.
     bool in_keeper = false;

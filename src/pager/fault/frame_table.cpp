@@ -45,11 +45,11 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         if (known.open()) return &known;
     }
     const uint32_t capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, UINT32_MAX));
-    HANARE_TRY_ASSIGN(auto arena,
-                      sys::Mapping::reserve(capacity * block_bytes, std::max(block_bytes, kOsPageBytes)));
-    HANARE_TRY_ASSIGN(auto descriptors,
-                      sys::Mapping::reserve(round_up(capacity * sizeof(Frame), kOsPageBytes),
-                                            kOsPageBytes));
+    HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve(capacity * block_bytes,
+                                                        std::max(block_bytes, kOsPageBytes)));
+    HANARE_TRY_ASSIGN(
+        auto descriptors,
+        sys::Mapping::reserve(round_up(capacity * sizeof(Frame), kOsPageBytes), kOsPageBytes));
     arena.advise(MADV_DONTFORK);
     // Blocks come and go in pieces smaller than a huge page.
     arena.advise(MADV_NOHUGEPAGE);
@@ -71,11 +71,12 @@ Result<void> FrameTable::charge_metadata(uint64_t bytes, uint64_t block_bytes) {
     const sys::LockGuard guard(lock_);
     const uint64_t floor = kFramesMin * (block_bytes + sizeof(Frame));
     if (metadata_bytes_ + bytes + floor > budget_bytes_) {
-        return fail(HANARE_STATUS_LIMIT,
-                    "the tables need %s of the local budget of %s and leave no room for %llu blocks "
-                    "of %s: raise the budget or take larger blocks",
-                    format_size(metadata_bytes_ + bytes).c_str(), format_size(budget_bytes_).c_str(),
-                    static_cast<unsigned long long>(kFramesMin), format_size(block_bytes).c_str());
+        return fail(
+            HANARE_STATUS_LIMIT,
+            "the tables need %s of the local budget of %s and leave no room for %llu blocks "
+            "of %s: raise the budget or take larger blocks",
+            format_size(metadata_bytes_ + bytes).c_str(), format_size(budget_bytes_).c_str(),
+            static_cast<unsigned long long>(kFramesMin), format_size(block_bytes).c_str());
     }
     metadata_bytes_ += bytes;
     return {};
@@ -94,7 +95,8 @@ Frame* FrameTable::acquire(FrameClass& frame_class, bool use_ahead) noexcept {
             if (Frame* frame = take_free(frame_class)) return frame;
             if (Frame* frame = create(frame_class)) return frame;
             Frame* frame = take_staged(inactive_);
-            if (frame == nullptr && (use_ahead || ahead_bytes_ > budget_bytes_ / kAheadShare)) frame = take_staged(ahead_);
+            if (frame == nullptr && (use_ahead || ahead_bytes_ > budget_bytes_ / kAheadShare))
+                frame = take_staged(ahead_);
             if (frame != nullptr && frame->frame_class == &frame_class) return frame;
             foreign = frame != nullptr ? frame : take_foreign_free(frame_class);
         }
@@ -188,8 +190,8 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
         Region& region = *frame->region;
         Block& block = region.block(frame->block);
         const uint32_t word = block.load();
-        const bool usable = block_word::state(word) == BlockState::kStaged &&
-                            (word & block_word::kDirty) == 0;
+        const bool usable =
+            block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) == 0;
         uint32_t expected = word;
         const uint32_t absent = block_word::with_state(word, BlockState::kAbsent) &
                                 ~(block_word::kSecondChance | block_word::kWaiters);

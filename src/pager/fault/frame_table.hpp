@@ -107,8 +107,8 @@ private:
 
     sys::RankedLock lock_{sys::LockRank::kFrames};
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
-    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
+    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
+    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t probation_bytes_ HANARE_GUARDED_BY(lock_) = 0;

@@ -30,7 +30,8 @@ struct ThreadState {
 std::atomic<bool> forked_child{false};
 
 bool is_write(const void* context) {
-    return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteAccess) != 0;
+    return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteAccess) !=
+           0;
 }
 
 // A mapped block faulted: normally another thread was faster, once or twice.
@@ -50,16 +51,12 @@ void report(const Region& region, const void* address, bool write, hanare_status
         case HANARE_STATUS_CORRUPT:
             line.text("the block came back from the store different from what was written");
             break;
-        case HANARE_STATUS_STORE_FULL:
-            line.text("the store has no room left");
-            break;
+        case HANARE_STATUS_STORE_FULL: line.text("the store has no room left"); break;
         case HANARE_STATUS_STORE_IO:
             line.text("the store failed, errno ");
             line.signed_decimal(region.pager->store().last_errno());
             break;
-        case HANARE_STATUS_NO_MEMORY:
-            line.text("the operating system refused memory");
-            break;
+        case HANARE_STATUS_NO_MEMORY: line.text("the operating system refused memory"); break;
         case HANARE_STATUS_BUSY:
             line.text("no frame can be freed, their pages are held by the kernel");
             break;
@@ -76,8 +73,9 @@ void report(const Region& region, const void* address, bool write, hanare_status
 void report_lost_page(const void* address) noexcept {
     telemetry::RawLine line;
     line.text("hanare: the page at ").hex(address);
-    line.text(" is gone although its block is mapped: was it unmapped or given to "
-              "madvise(MADV_DONTNEED)? SIGBUS follows");
+    line.text(
+        " is gone although its block is mapped: was it unmapped or given to "
+        "madvise(MADV_DONTNEED)? SIGBUS follows");
     line.write_stderr();
 }
 
@@ -85,8 +83,9 @@ bool report_forked(const void* address) noexcept {
     telemetry::RawLine line;
     line.text("hanare: process ").decimal(static_cast<uint64_t>(getpid()));
     line.text(" touched far memory of its parent at ").hex(address);
-    line.text(": far memory is not inherited through fork, only exec or _exit there; "
-              "SIGBUS follows");
+    line.text(
+        ": far memory is not inherited through fork, only exec or _exit there; "
+        "SIGBUS follows");
     line.write_stderr();
     return false;
 }

@@ -167,8 +167,8 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
         return engine_failed(error);
     }
     if (writable && !was_dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
-    frames_.enqueue(frame, (word & kSecondChance) != 0 ? FrameQueue::kProtected
-                                                       : FrameQueue::kProbation);
+    frames_.enqueue(frame,
+                    (word & kSecondChance) != 0 ? FrameQueue::kProtected : FrameQueue::kProbation);
     block.leave(writable ? BlockState::kWritable : BlockState::kReadOnly, writable ? kDirty : 0,
                 kSecondChance);
     frames_.note_progress();
@@ -225,8 +225,7 @@ Frame* Pager::obtain_frame(FrameClass& frame_class, hanare_status* failure) noex
 }
 
 void Pager::kick_if_low() noexcept {
-    if (keeper_ != nullptr && is_overcommitted() &&
-        frames_.available_bytes() < low_water_bytes()) {
+    if (keeper_ != nullptr && is_overcommitted() && frames_.available_bytes() < low_water_bytes()) {
         keeper_->kick();
     }
 }
@@ -386,8 +385,8 @@ hanare_status Pager::pin(Region& region, uint32_t index, bool write, bool* first
         const hanare_status status = make_resident(region, index, write, false, &was_mapped);
         if (status != HANARE_STATUS_OK) return status;
         uint32_t word = block.load();
-        const bool suitable = write ? block_word::state(word) == BlockState::kWritable
-                                    : block_word::resident(word);
+        const bool suitable =
+            write ? block_word::state(word) == BlockState::kWritable : block_word::resident(word);
         if (!suitable) continue;
         if ((word & block_word::kPinMask) == block_word::kPinMask) return HANARE_STATUS_LIMIT;
         if (!block.word.compare_exchange_strong(word, word + block_word::kPinUnit,

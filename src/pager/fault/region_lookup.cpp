@@ -15,7 +15,8 @@ Region* RegionTable::enter(const void* address) noexcept {
         Region* const* begin = snapshot->regions();
         Region* const* end = begin + snapshot->count;
         Region* const* after = std::upper_bound(
-            begin, end, address, [](const void* a, const Region* region) { return a < region->begin(); });
+            begin, end, address,
+            [](const void* a, const Region* region) { return a < region->begin(); });
         if (after != begin && address < (*(after - 1))->end()) {
             found = *(after - 1);
             found->enter();

@@ -48,7 +48,8 @@ public:
 
     int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override {
         // A writer that is not stopped by the protection any more waits for the block's state.
-        if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
+        if (const int error = userfault_.write_protect(block, bytes, true); error != 0)
+            return error;
         std::memcpy(slot, block, bytes);
         return sys::advise(block, bytes, MADV_DONTNEED);
     }

@@ -40,7 +40,8 @@ class ScratchPool {
 public:
     static Result<ScratchPool> create() {
         ScratchPool pool;
-        HANARE_TRY_ASSIGN(pool.memory_, sys::Mapping::reserve(kScratches * kScratchBytes, kOsPageBytes));
+        HANARE_TRY_ASSIGN(pool.memory_,
+                          sys::Mapping::reserve(kScratches * kScratchBytes, kOsPageBytes));
         return pool;
     }
 
@@ -57,7 +58,8 @@ public:
             while (used != kAll) {
                 const uint32_t bit = ~used & (used + 1);
                 if (used_.compare_exchange_weak(used, used | bit, std::memory_order_acquire)) {
-                    return memory_.address() + kScratchBytes * static_cast<size_t>(__builtin_ctz(bit));
+                    return memory_.address() +
+                           kScratchBytes * static_cast<size_t>(__builtin_ctz(bit));
                 }
             }
             sys::yield_for_us(0);  // a holder only copies and makes two ioctls
@@ -79,7 +81,9 @@ private:
 class SigbusMove final : public Engine {
 public:
     SigbusMove(sys::Userfault userfault, ScratchPool scratch, sys::Mapping zeros)
-        : userfault_(std::move(userfault)), scratch_(std::move(scratch)), zeros_(std::move(zeros)) {}
+        : userfault_(std::move(userfault)),
+          scratch_(std::move(scratch)),
+          zeros_(std::move(zeros)) {}
 
     const char* name() const noexcept override { return "sigbus-move"; }
 

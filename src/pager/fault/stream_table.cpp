@@ -37,8 +37,9 @@ StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, int
 }
 
 StreamTable::Stream* StreamTable::replace_oldest(uint32_t block) noexcept {
-    Stream* oldest = std::min_element(streams_.begin(), streams_.end(),
-                                      [](const Stream& a, const Stream& b) { return a.stamp < b.stamp; });
+    Stream* oldest =
+        std::min_element(streams_.begin(), streams_.end(),
+                         [](const Stream& a, const Stream& b) { return a.stamp < b.stamp; });
     *oldest = Stream{};
     oldest->head = block;
     oldest->stamp = clock_;

@@ -40,11 +40,11 @@ private:
     static constexpr uint32_t kGapMax = 256;  // present blocks a stream may jump over
 
     struct Stream {
-        uint32_t head = 0;    // last faulted block
-        int32_t step = 0;     // +1 or -1; 0 for a stream of one fault
-        uint32_t depth = 0;   // current read-ahead distance; doubles up to the limit
-        uint32_t ahead = 0;   // blocks from head on that were asked for already
-        uint64_t stamp = 0;   // of the last fault; 0: unused entry
+        uint32_t head = 0;   // last faulted block
+        int32_t step = 0;    // +1 or -1; 0 for a stream of one fault
+        uint32_t depth = 0;  // current read-ahead distance; doubles up to the limit
+        uint32_t ahead = 0;  // blocks from head on that were asked for already
+        uint64_t stamp = 0;  // of the last fault; 0: unused entry
         uint32_t lag_count = 0;
         std::array<uint32_t, kLag> lag{};  // ring of the last faulted blocks
     };

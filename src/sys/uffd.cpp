@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/uffd.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+#include "sys/inject.hpp"
+
+// In kernel headers since 6.8.
+#ifndef UFFDIO_MOVE
+#define UFFDIO_MOVE_MODE_DONTWAKE (static_cast<__u64>(1) << 0)
+struct uffdio_move {
+    __u64 dst;
+    __u64 src;
+    __u64 len;
+    __u64 mode;
+    __s64 move;
+};
+#define UFFDIO_MOVE _IOWR(UFFDIO, 0x05, struct uffdio_move)
+#endif
+#ifndef UFFD_FEATURE_MOVE
+#define UFFD_FEATURE_MOVE (1 << 16)
+#endif
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+namespace hanare::sys {
+
+namespace {
+
+__u64 address_of(const void* pointer) { return reinterpret_cast<__u64>(pointer); }
+
+// A descriptor, or a negative errno value.
+int open_descriptor() noexcept {
+    if (const int injected = inject::next_errno(inject::Call::kUserfaultfd); injected > 0) {
+        return -injected;
+    }
+    const long descriptor = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    return descriptor >= 0 ? static_cast<int>(descriptor) : -errno;
+}
+
+// Keeps errno for the interrupted program and returns the call's own.
+int call(int descriptor, unsigned long request, void* argument) noexcept {
+    const int saved_errno = errno;
+    const int error = ioctl(descriptor, request, argument) == 0 ? 0 : errno;
+    errno = saved_errno;
+    return error;
+}
+
+}  // namespace
+
+Userfault::Support Userfault::probe() noexcept {
+    Support support;
+    const int descriptor = open_descriptor();
+    if (descriptor < 0) {
+        support.os_errno = -descriptor;
+        return support;
+    }
+    uffdio_api api = {UFFD_API, 0, 0};
+    support.os_errno = call(descriptor, UFFDIO_API, &api);
+    ::close(descriptor);
+    if (support.os_errno != 0) return support;
+    support.available = true;
+    support.sigbus = (api.features & UFFD_FEATURE_SIGBUS) != 0;
+    support.write_protect = (api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP) != 0;
+    support.move = (api.features & UFFD_FEATURE_MOVE) != 0;
+    if (const int injected = inject::next_errno(inject::Call::kMove); injected > 0) {
+        support.move = false;
+    }
+    return support;
+}
+
+Result<Userfault> Userfault::open(bool with_move) {
+    const int descriptor = open_descriptor();
+    if (descriptor < 0) {
+        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, -descriptor,
+                          "userfaultfd is refused (an old kernel or a seccomp filter?)");
+    }
+    Userfault userfault(descriptor);
+    uffdio_api api = {UFFD_API, UFFD_FEATURE_SIGBUS | UFFD_FEATURE_PAGEFAULT_FLAG_WP, 0};
+    if (with_move) api.features |= UFFD_FEATURE_MOVE;
+    if (const int error = call(descriptor, UFFDIO_API, &api); error != 0) {
+        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error,
+                          "userfaultfd without SIGBUS, write protection%s",
+                          with_move ? " or UFFDIO_MOVE" : "");
+    }
+    return userfault;
+}
+
+Userfault::Userfault(Userfault&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Userfault& Userfault::operator=(Userfault&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+}
+
+Userfault::~Userfault() { close(); }
+
+void Userfault::close() noexcept {
+    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+int Userfault::register_range(void* address, size_t bytes) const noexcept {
+    uffdio_register range = {};
+    range.range = {address_of(address), bytes};
+    range.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP;
+    return call(descriptor_, UFFDIO_REGISTER, &range);
+}
+
+int Userfault::move(void* target, const void* source, size_t bytes,
+                    size_t* moved_bytes) const noexcept {
+    size_t done = 0;
+    int error = 0;
+    while (done < bytes) {
+        uffdio_move request = {address_of(target) + done, address_of(source) + done, bytes - done,
+                               UFFDIO_MOVE_MODE_DONTWAKE, 0};
+        error = call(descriptor_, UFFDIO_MOVE, &request);
+        if (request.move > 0) done += static_cast<size_t>(request.move);
+        if (error != 0 && error != EAGAIN) break;
+        error = 0;
+    }
+    *moved_bytes = done;
+    return error;
+}
+
+int Userfault::copy(void* target, const void* source, size_t bytes,
+                    bool write_protected) const noexcept {
+    size_t done = 0;
+    while (done < bytes) {
+        uffdio_copy request = {};
+        request.dst = address_of(target) + done;
+        request.src = address_of(source) + done;
+        request.len = bytes - done;
+        request.mode = UFFDIO_COPY_MODE_DONTWAKE;
+        if (write_protected) request.mode |= UFFDIO_COPY_MODE_WP;
+        const int error = call(descriptor_, UFFDIO_COPY, &request);
+        if (request.copy > 0) done += static_cast<size_t>(request.copy);
+        if (error != 0 && error != EAGAIN) return error;
+    }
+    return 0;
+}
+
+int Userfault::write_protect(void* address, size_t bytes, bool on) const noexcept {
+    for (;;) {
+        uffdio_writeprotect request = {};
+        request.range = {address_of(address), bytes};
+        request.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : UFFDIO_WRITEPROTECT_MODE_DONTWAKE;
+        const int error = call(descriptor_, UFFDIO_WRITEPROTECT, &request);
+        if (error != EAGAIN) return error;
+    }
+}
+
+}  // namespace hanare::sys
