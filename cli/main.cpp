@@ -2,7 +2,9 @@
 //
 // The program `hanare`: parses the command line and runs one subcommand (commands.hpp).
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -67,12 +69,21 @@ int run(int argc, char** argv) {
     return kExitSuccess;
 }
 
+// Output that did not arrive is a failure, whatever the subcommand thinks.
+int with_output_written(int status) {
+    const bool failed = std::ferror(stdout) != 0;
+    if (std::fflush(stdout) == 0 && !failed) return status;
+    std::fprintf(stderr, "hanare: error: cannot write to standard output: %s\n",
+                 std::strerror(errno));
+    return kExitInternalFailure;
+}
+
 }  // namespace
 }  // namespace hanare::cli
 
 int main(int argc, char** argv) {
     try {
-        return hanare::cli::run(argc, argv);
+        return hanare::cli::with_output_written(hanare::cli::run(argc, argv));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "hanare: error: internal failure: %s; please report it\n",
                      error.what());

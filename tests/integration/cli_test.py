@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `hanare` prints and returns: help, usage errors, info, doctor.
+
+The first argument is the program. Runs do not see HANARE_* variables of the caller.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = os.path.abspath(sys.argv.pop(1))
+ORDINARY_USER = 65534
+OPTIONS = ["local", "store", "block", "engine", "read_ahead", "io", "direct", "allow_tmpfs",
+           "log_level"]
+
+
+def run(*arguments, environment=None, **more):
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith("HANARE_") and name not in ("TMPDIR", "XDG_CONFIG_HOME")}
+    clean["HOME"] = "/nonexistent"
+    clean.update(environment or {})
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, env=clean,
+                          timeout=60, check=False, **more)
+
+
+def info(*arguments, environment=None):
+    result = run("info", "--json", *arguments, environment=environment)
+    assert result.returncode == 0, result.stderr
+    return {row["option"]: row for row in json.loads(result.stdout)["options"]}
+
+
+def refuse_userfaultfd_and_io_uring():
+    """In the child before exec: seccomp refuses both with EPERM, as container profiles do."""
+    load, equal, ret = 0x20, 0x15, 0x06
+    userfaultfd, io_uring_setup = 323, 425
+    code = [(load, 0, 0, 0), (equal, 1, 0, userfaultfd), (equal, 0, 1, io_uring_setup),
+            (ret, 0, 0, 0x00050000 | 1), (ret, 0, 0, 0x7fff0000)]
+    text = b"".join(struct.pack("HBBI", *line) for line in code)
+    buffer = ctypes.create_string_buffer(text)
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code),
+                                                      ctypes.addressof(buffer)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, set_seccomp, filter_mode = 38, 22, 2
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) != 0:
+        raise OSError("no_new_privs")
+    if libc.prctl(set_seccomp, filter_mode, program, 0, 0) != 0:
+        raise OSError("seccomp")
+
+
+class Usage(unittest.TestCase):
+    def assert_bad_usage(self, arguments, *words, environment=None):
+        result = run(*arguments, environment=environment)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("hanare: error: "), result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_help_and_version(self):
+        for arguments in (["--help"], ["info", "--help"], ["doctor", "-h"]):
+            result = run(*arguments)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn("Usage: hanare", result.stdout)
+        result = run("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"^hanare \d+\.\d+\.\d+\n$")
+
+    def test_without_subcommand(self):
+        result = run()
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("Subcommands:", result.stderr)
+
+    def test_help_knows_every_flag(self):
+        text = run("info", "--help").stdout
+        for option in OPTIONS:
+            self.assertIn("--" + option.replace("_", "-"), text)
+
+    def test_unknown_arguments(self):
+        self.assert_bad_usage(["inof"], "'inof'")
+        self.assert_bad_usage(["inf"], "'inf'", "did you mean 'info'?")
+        self.assert_bad_usage(["info", "--blok", "1M"], "'--blok'", "did you mean '--block'?")
+        self.assert_bad_usage(["info", "--blok=1M"], "did you mean '--block'?")
+        self.assert_bad_usage(["info", "surplus"], "'surplus'")
+
+    def test_bad_values_name_flag_value_and_what_is_allowed(self):
+        cases = {
+            "--local": ["0", "-1G", "12Q", "1e9", "99999999T", "2 G"],
+            "--block": ["0", "3K", "2K", "8M", "-4K", "huge"],
+            "--engine": ["fast", "AUTO"],
+            "--read-ahead": ["-1", "1025", "1.5", "many"],
+            "--io": ["aio"],
+            "--direct": ["2", "maybe"],
+            "--allow-tmpfs": ["si"],
+            "--log-level": ["loud"],
+            "--store": ["/scratch", "disk:/x", "file:/x?size=0", "file:/x?sise=1G"],
+        }
+        for flag, values in cases.items():
+            for value in values:
+                with self.subTest(flag=flag, value=value):
+                    self.assert_bad_usage(["info", f"{flag}={value}"], flag, value, "allowed is")
+                    self.assert_bad_usage(["doctor", flag, value], flag, value, "allowed is")
+
+    def test_missing_value(self):
+        self.assert_bad_usage(["info", "--block"], "--block")
+
+    def test_planned_stores(self):
+        for spec in ("tcp://host:1", "mirror(file:/a,file:/b)", "parity(4+1;a)", "tier(a,b)"):
+            self.assert_bad_usage(["info", "--store", spec], "--store", "not supported yet", spec,
+                                  "file:DIR[?size=SIZE]")
+
+    def test_bad_environment(self):
+        self.assert_bad_usage(["info"], "HANARE_BLOCK", "'junk'", "allowed is",
+                              environment={"HANARE_BLOCK": "junk"})
+
+    def test_output_that_cannot_be_written(self):
+        for arguments in (["info"], ["doctor", "--json"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run([BINARY, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                        text=True, check=False, timeout=60)
+            self.assertEqual(result.returncode, 70)
+            self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
+                                            "No space left on device\n")
+
+
+class Info(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def config(self, text):
+        path = pathlib.Path(self.directory.name) / "hanare.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def test_every_option_once_with_source(self):
+        rows = info()
+        self.assertEqual(list(rows), OPTIONS)
+        for name, row in rows.items():
+            self.assertEqual(row["source"], "default")
+            self.assertTrue(row["doc"] and row["allowed"] and row["value"])
+            self.assertEqual(row["environment"], "HANARE_" + name.upper())
+        self.assertEqual(rows["block"]["value"], "256K")
+        self.assertEqual(rows["store"]["value"], "file:/var/tmp")
+        self.assertRegex(rows["local"]["note"], r"^auto: 80 % of ")
+
+    def test_text_has_the_same_values(self):
+        text = run("info", "--local", "1G").stdout
+        for name, row in info("--local", "1G").items():
+            pattern = rf"(?m)^{name} +{re.escape(row['value'])} +{row['source']} "
+            self.assertRegex(text, pattern)
+
+    def test_precedence(self):
+        path = self.config('block = "64K"\nread_ahead = 1\nio = "sync"\n')
+        environment = {"HANARE_CONFIG": path, "HANARE_BLOCK": "128K", "HANARE_READ_AHEAD": "2"}
+        rows = info("--block", "1M", environment=environment)
+        found = {name: (rows[name]["value"], rows[name]["source"]) for name in OPTIONS}
+        self.assertEqual(found["block"], ("1M", "flag --block"))
+        self.assertEqual(found["read_ahead"], ("2", "environment HANARE_READ_AHEAD"))
+        self.assertEqual(found["io"], ("sync", "file " + path))
+        self.assertEqual(found["engine"], ("auto", "default"))
+
+    def test_files_are_found_where_they_belong(self):
+        home = pathlib.Path(self.directory.name)
+        for variable, folder in (("XDG_CONFIG_HOME", home), ("HOME", home / ".config")):
+            (folder / "hanare").mkdir(parents=True)
+            path = folder / "hanare" / "hanare.toml"
+            path.write_text('block = "64K"\n', encoding="utf-8")
+            with self.subTest(variable=variable):
+                rows = info(environment={variable: str(home)})
+                self.assertEqual(rows["block"]["source"], f"file {path}")
+
+    def test_current_directory_is_not_searched(self):
+        self.config('block = "64K"\n')
+        result = run("info", "--json", cwd=self.directory.name)
+        rows = json.loads(result.stdout)["options"]
+        self.assertEqual({row["source"] for row in rows}, {"default"})
+
+    def test_bad_files(self):
+        for text, word in (("blok = 1\n", "did you mean 'block'?"), ("block = \n", "not valid TOML"),
+                           ("block = 3\n", "power of two"), ("read_ahead = 1.5\n", "read_ahead")):
+            result = run("info", environment={"HANARE_CONFIG": self.config(text)})
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(word, result.stderr)
+            self.assertIn("hanare.toml", result.stderr)
+        result = run("info", environment={"HANARE_CONFIG": "/nonexistent/x.toml"})
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("/nonexistent/x.toml", result.stderr)
+
+    def test_unknown_variable_is_a_warning(self):
+        result = run("info", environment={"HANARE_BLOK": "1M"})
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("hanare: warn: the environment variable 'HANARE_BLOK' is unknown",
+                      result.stderr)
+        self.assertIn("did you mean 'HANARE_BLOCK'?", result.stderr)
+        result = run("info", "--log-level", "error", environment={"HANARE_BLOK": "1M"})
+        self.assertEqual(result.stderr, "")
+
+    def test_slurm_limit_is_used(self):
+        rows = info(environment={"SLURM_MEM_PER_NODE": "100"})
+        self.assertEqual(rows["local"]["value"], "80M")
+        self.assertIn("SLURM_MEM_PER_NODE", rows["local"]["note"])
+
+    def test_values_that_are_not_text_do_not_break_json(self):
+        result = subprocess.run([BINARY, b"info", b"--json", b"--store", b"file:/\xff\xfe"],
+                                capture_output=True, check=False, timeout=60)
+        self.assertEqual(result.returncode, 0)
+        json.loads(result.stdout)
+
+
+class Doctor(unittest.TestCase):
+    def doctor(self, *arguments, **more):
+        result = run("doctor", "--json", *arguments, **more)
+        report = json.loads(result.stdout)
+        checks = {check["check"]: check for check in report["checks"]}
+        self.assertEqual(result.returncode, 0 if report["can_run"] else 1)
+        self.assertEqual(report["can_run"], not any(c["prevents"] for c in checks.values()))
+        return checks
+
+    def test_every_check_says_what_it_found(self):
+        checks = self.doctor()
+        self.assertEqual(set(checks), {
+            "kernel", "userfaultfd", "io_uring", "memory limit", "store", "memory cgroup", "swap",
+            "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "user"})
+        for check in checks.values():
+            self.assertTrue(check["found"] and check["use"], check)
+        self.assertEqual(checks["kernel"]["found"], os.uname().release)
+
+    def test_text_ends_with_the_verdict(self):
+        result = run("doctor")
+        verdict = "Hanare can run here." if result.returncode == 0 else "Hanare cannot run here"
+        self.assertTrue(result.stdout.splitlines()[-1].startswith(verdict), result.stdout)
+
+    def test_store_that_cannot_be_used(self):
+        for spec, word in (("file:/nonexistent", "No such file"), ("file:/proc", "/proc"),
+                           ("file:/etc/passwd", "Not a directory")):
+            check = self.doctor("--store", spec)["store"]
+            self.assertTrue(check["prevents"])
+            self.assertIn(word, check["found"])
+
+    def test_store_on_tmpfs(self):
+        if not os.path.ismount("/dev/shm"):
+            self.skipTest("/dev/shm is no mount here")
+        self.assertTrue(self.doctor("--store", "file:/dev/shm")["store"]["prevents"])
+        allowed = self.doctor("--store", "file:/dev/shm", "--allow-tmpfs", "true")["store"]
+        self.assertFalse(allowed["prevents"])
+
+    def test_budget_below_the_minimum(self):
+        check = self.doctor("--local", "1M")["memory limit"]
+        self.assertTrue(check["prevents"])
+        self.assertIn("4 MiB", check["change"])
+
+    def test_seccomp_that_refuses(self):
+        checks = self.doctor(preexec_fn=refuse_userfaultfd_and_io_uring)
+        self.assertTrue(checks["userfaultfd"]["prevents"])
+        self.assertIn("refused: Operation not permitted", checks["userfaultfd"]["found"])
+        self.assertIn("seccomp", checks["userfaultfd"]["change"])
+        self.assertFalse(checks["io_uring"]["prevents"])
+        self.assertIn("refused", checks["io_uring"]["found"])
+
+    def test_chosen_engine_is_shown(self):
+        for engine in ("sigbus-move", "sigbus-copy"):
+            check = self.doctor("--engine", engine)["userfaultfd"]
+            if not check["prevents"]:
+                self.assertIn(engine, check["use"])
+
+    def test_ordinary_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("is an ordinary user anyhow")
+        ordinary = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": [], "cwd": "/"}
+        try:
+            run("--version", **ordinary)
+        except PermissionError:
+            self.skipTest("other users cannot reach the build directory")
+        checks = self.doctor(**ordinary)
+        self.assertEqual(checks["user"]["found"], f"user id {ORDINARY_USER}")
+        self.assertIn("swapon is not allowed", checks["swap"]["found"])
+
+
+if __name__ == "__main__":
+    unittest.main()
