@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# Checks block.pml and region.pml with Spin: no error in the protocol, an error in every mutant.
+# Works in a temporary directory, which goes away with it.  Exit status 77: a tool is missing.
+#
+# run.py [--list] [NAME...]     NAME: only these cases
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+SKIP = 77
+MEMORY_MIB = 1000  # of each search
+DEPTH = 100_000
+HASH_BITS = 22
+WORKERS = 2
+CASE_S = 400  # a case that takes longer has grown out of its size
+
+EVICT = "THIRD=EVICTOR"
+FLUSH = "THIRD=FLUSHER"
+PIN = "THIRD=PINNER"
+
+# name: (model, definitions)
+PROTOCOL = {
+    "one-frame": ("block", "NF=1 OPS0=2"),
+    "one-frame-keeper": ("block", "NF=1 KEEPER_ACTS=1"),
+    "two-frames-keeper": ("block", "NF=2 KEEPER_ACTS=1"),
+    "two-frames-evictor": ("block", f"NF=2 {EVICT}"),
+    "evictor": ("block", f"NF=1 {EVICT}"),
+    "flush": ("block", f"NF=1 OPS1=0 {FLUSH}"),
+    "flush-two-frames": ("block", f"NF=2 OPS0=2 OPS1=0 {FLUSH}"),
+    "pin": ("block", f"NF=1 {PIN}"),
+    "store-fails": ("block", "NF=1 OPS0=2 STORE_FAILS=2"),
+    "store-fails-keeper": ("block", "NF=1 OPS0=2 OPS1=0 KEEPER_ACTS=2 STORE_FAILS=1"),
+    "move-fails": ("block", "NF=1 OPS0=2 MOVE_FAILS=1"),
+    "region-end": ("region", ""),
+}
+MUTANTS = {
+    "no-compare": ("block", "BUG_NO_COMPARE NF=1 OPS0=2"),
+    "clean-drop": ("block", "BUG_CLEAN_DROP NF=1"),
+    "lost-wake": ("block", "BUG_LOST_WAKE NF=1"),
+    "no-waiters-bit": ("block", "BUG_NO_WAITERS_BIT NF=1"),
+    "no-futex-compare": ("block", "BUG_NO_FUTEX_COMPARE NF=1"),
+    "silent-upgrade": ("block", "BUG_SILENT_UPGRADE NF=1 OPS0=2"),
+    "unpin-while-upgrading": ("block", f"BUG_UNPIN_WHILE_UPGRADING NF=1 {PIN}"),
+    "failed-install-clean": ("block", "BUG_FAILED_INSTALL_CLEAN NF=1 OPS0=2 MOVE_FAILS=1"),
+    "lost-kick": ("block", f"BUG_LOST_KICK NF=1 OPS1=0 {FLUSH}"),
+    "sleep-unchecked": ("block", f"BUG_SLEEP_UNCHECKED NF=1 OPS1=0 {FLUSH}"),
+    "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
+    "closing-after-leave": ("region", "BUG_CLOSING_AFTER_LEAVE"),
+}
+
+
+running = set()  # what stop() ends
+stopped = False
+
+
+def run(command, folder):
+    if stopped:
+        raise InterruptedError
+    with subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as child:
+        running.add(child)
+        try:
+            text, _ = child.communicate(timeout=CASE_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise
+        finally:
+            running.discard(child)
+    if stopped:
+        raise InterruptedError
+    return child.returncode, text
+
+
+def stop(*_):
+    global stopped
+    stopped = True
+    for child in list(running):
+        child.kill()
+
+
+def number(pattern, text):
+    found = re.search(pattern, text)
+    return float(found.group(1)) if found else 0.0
+
+
+class Outcome:
+    def __init__(self, text):
+        self.errors = int(number(r"errors: (\d+)", text))
+        self.states = int(number(r"(\d+) states, stored", text))
+        self.depth = int(number(r"depth reached (\d+)", text))
+        self.mib = number(r"([\d.]+)\s+total actual memory", text)
+        self.complete = ("errors:" in text and "Search not completed" not in text
+                         and "search depth too small" not in text
+                         and "out of memory" not in text)
+        found = re.search(r"pan:1: (.*)", text)
+        self.finding = found.group(1) if found else ""
+
+
+def check(folder, model, definitions):
+    """The outcome of one search, or the text of what went wrong."""
+    options = [f"-D{word}" for word in definitions.split()]
+    code, text = run(["spin", *options, "-a", str(HERE / f"{model}.pml")], folder)
+    if code != 0 or "Error" in text:
+        return None, text
+    # Compiling with optimisation takes longer than most searches.
+    code, text = run(["gcc", "-O0", "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={MEMORY_MIB}",
+                      "-o", "pan", "pan.c"], folder)
+    if code != 0:
+        return None, text
+    _, text = run(["./pan", f"-m{DEPTH}", f"-w{HASH_BITS}"], folder)
+    return Outcome(text), text
+
+
+def judge(outcome, text, is_mutant):
+    if outcome is None:
+        return "the model does not build:\n" + text
+    if is_mutant:
+        # The first error must be the mutant's, not the bound of the search.
+        if outcome.errors == 0 or "search depth" in outcome.finding:
+            return "no error found in a model that has one:\n" + text
+        return ""
+    if outcome.errors != 0:
+        return f"{outcome.finding}\n{text}"
+    return "" if outcome.complete else "the search did not finish:\n" + text
+
+
+def check_one(name, case, is_mutant):
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="hanare-model-") as folder:
+        try:
+            outcome, text = check(folder, *case)
+        except subprocess.TimeoutExpired:
+            outcome, text = Outcome(""), f"no result after {CASE_S} s"
+        failure = judge(outcome, text, is_mutant)
+        if failure and (trail := pathlib.Path(folder) / f"{case[0]}.pml.trail").exists():
+            options = [f"-D{word}" for word in case[1].split()]
+            _, steps = run(["spin", *options, "-t", "-k", trail.name, "-p", "-g",
+                            str(HERE / f"{case[0]}.pml")], folder)
+            failure += "\n" + steps[-20_000:]
+    verdict = "FAILED" if failure else "found" if is_mutant else "holds"
+    finding = outcome.finding if outcome and is_mutant else ""
+    states, depth, mib = (outcome.states, outcome.depth, outcome.mib) if outcome else (0, 0, 0)
+    print(f"{name:24} {verdict:7} {states:>10} states  depth {depth:>6}  {mib:>6.0f} MiB "
+          f"{time.monotonic() - begin:>6.1f} s  {finding}", flush=True)
+    if failure:
+        print(failure, flush=True)
+    return not failure
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    cases = [(name, case, False) for name, case in PROTOCOL.items()]
+    cases += [(name, case, True) for name, case in MUTANTS.items()]
+    if unknown := set(arguments.names) - {name for name, _, _ in cases}:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
+    if arguments.list:
+        print("\n".join(f"{name:24} {case[0]}.pml {case[1]}" for name, case, _ in cases))
+        return 0
+    for tool, package in (("spin", "spin"), ("gcc", "gcc")):
+        if shutil.which(tool) is None:
+            print(f"skipped: {tool} is not installed (Debian package {package})")
+            return SKIP
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    begin = time.monotonic()
+    chosen = [case for case in cases if not arguments.names or case[0] in arguments.names]
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        try:
+            passed = list(pool.map(lambda case: check_one(*case), chosen))
+        except InterruptedError:
+            print("interrupted")
+            return 130
+    failed = [case[0] for case, good in zip(chosen, passed) if not good]
+    print(f"{len(chosen) - len(failed)} of {len(chosen)} cases as expected, "
+          f"{time.monotonic() - begin:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
