@@ -199,8 +199,11 @@ Result<Pool::Span> Pool::span_of(const void* address, uint64_t bytes) noexcept {
     const sys::LockGuard guard(lock_);
     Region* region = find(address);
     const auto* begin = static_cast<const std::byte*>(address);
-    if (region == nullptr || bytes == 0 ||
-        bytes > static_cast<uint64_t>(region->begin() + region->requested_bytes - begin)) {
+    // The last block may reach beyond what was asked for.
+    const uint64_t left = region == nullptr || begin >= region->begin() + region->requested_bytes
+                              ? 0
+                              : static_cast<uint64_t>(region->begin() + region->requested_bytes - begin);
+    if (bytes == 0 || bytes > left) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
                     "%p and %llu bytes are not inside one region of this pool", address,
                     static_cast<unsigned long long>(bytes));
@@ -254,6 +257,8 @@ Result<void> Pool::pin(const void* address, uint64_t bytes, hanare_access access
             status = pager_->pin(*span.region, i, access == HANARE_ACCESS_WRITE, &first);
         }
         if (reserved && !first) pinned_bytes_.fetch_sub(span.region->block_bytes);
+        // The other pin ended meanwhile: this one is over the limit, but it has to be accounted for.
+        if (!reserved && first) pinned_bytes_.fetch_add(span.region->block_bytes);
         if (status == HANARE_STATUS_OK) continue;
         HANARE_TRY(unpin_span(span, i));
         return fail(status, "cannot pin %llu bytes at %p: %s; %s are pinned of a budget of %s",
