@@ -332,11 +332,12 @@ TEST_P(Channel, WaitEndsAfterTheTimeOut) {
     EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(20));
 }
 
-volatile sig_atomic_t signals = 0;
+std::atomic<int> signals = 0;  // lock-free, so a handler may count in it
 
 TEST_P(Channel, SignalsDoNotEndTheWait) {
     open();
-    const auto previous = std::signal(SIGUSR1, [](int) { signals = signals + 1; });
+    signals = 0;
+    const auto previous = std::signal(SIGUSR1, [](int) { ++signals; });
     const pthread_t waiter = pthread_self();
     std::thread sender([&] {
         for (int i = 1; i <= 20; ++i) {
