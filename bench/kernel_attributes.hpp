@@ -14,6 +14,5 @@
 #endif
 
 #ifndef HANARE_KERNEL
-#define HANARE_KERNEL \
-    [[gnu::noinline, gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
+#define HANARE_KERNEL [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 #endif
