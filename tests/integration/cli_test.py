@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -285,4 +286,7 @@ class Doctor(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    # Ends like Ctrl-C, so that temporary directories vanish.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     unittest.main()
