@@ -70,6 +70,16 @@ function(hanare_layer name)
   endif()
 endfunction()
 
+# What wraps sigaction and pthread_create cannot be instrumented by ThreadSanitizer, which calls them
+# itself before it has set up the process or the thread.  The macro tells the code, which then
+# cannot see it, that the sanitizer is there.
+function(hanare_without_tsan target)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
+    target_compile_options(${target} PRIVATE -fno-sanitize=thread)
+    target_compile_definitions(${target} PRIVATE HANARE_HOOK_SANITIZED=1)
+  endif()
+endfunction()
+
 # libhanare.so from all layers, exporting what src/capi/hanare.map lists.  The layers that define
 # exported symbols enter as objects, so that the linker keeps them; the others as archives.
 function(hanare_shared_library)

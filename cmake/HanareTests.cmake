@@ -5,10 +5,11 @@
 
 # SIGSEGV and SIGBUS are Hanare's, and so are the alternate signal stacks: a sanitizer that unmaps
 # "its" stack at thread exit would unmap ours.
+set(no_signals "handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1:use_sigaltstack=0")
 set(HANARE_TEST_ENVIRONMENT
-  "ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1:use_sigaltstack=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0"
-  "UBSAN_OPTIONS=print_stacktrace=1:handle_segv=0:handle_sigbus=0:use_sigaltstack=0")
-set(tsan "halt_on_error=1:history_size=7:second_deadlock_stack=1:handle_segv=0:handle_sigbus=0:use_sigaltstack=0")
+  "ASAN_OPTIONS=${no_signals}:detect_leaks=1:strict_string_checks=1"
+  "UBSAN_OPTIONS=${no_signals}:print_stacktrace=1")
+set(tsan "${no_signals}:halt_on_error=1:history_size=7:second_deadlock_stack=1")
 find_program(HANARE_SYMBOLIZER NAMES llvm-symbolizer-19 llvm-symbolizer)
 mark_as_advanced(HANARE_SYMBOLIZER)
 if(HANARE_SYMBOLIZER)

@@ -87,8 +87,9 @@ void make_record_key() noexcept {
 
 // True when the thread lives on the record's stack from now on.
 bool install_stack(ThreadRecord* record) noexcept {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_record_key);
+    // Not pthread_once: ThreadSanitizer's would run before ThreadSanitizer knows this thread.
+    static once_flag once = ONCE_FLAG_INIT;
+    call_once(&once, make_record_key);
     stack_t current = {};
     if (!record_key_made || sigaltstack(nullptr, &current) != 0) return false;
     if ((current.ss_flags & SS_DISABLE) == 0) return false;
