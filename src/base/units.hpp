@@ -16,6 +16,7 @@ inline constexpr uint64_t kKiB = 1024;
 inline constexpr uint64_t kMiB = 1024 * kKiB;
 inline constexpr uint64_t kGiB = 1024 * kMiB;
 inline constexpr uint64_t kOsPageBytes = 4 * kKiB;  // x86-64
+inline constexpr uint64_t kHugePageBytes = 2 * kMiB;
 
 // Parses "4096", "512M", "2G", "1.5GiB", "64KB" (K, M, G, T are powers of 1024 with or without B
 // or iB).  `what` names the option in the error text.  Zero, negative, empty, trailing garbage and

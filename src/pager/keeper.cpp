@@ -114,7 +114,7 @@ bool Keeper::read_ahead_some() noexcept {
             if (!pager_.next_read_ahead(request_)) return any;
             has_request_ = true;
         }
-        if (request_.count == 0 || request_.region->closing.load(std::memory_order_acquire)) {
+        if (request_.count == 0 || request_.region->is_closing()) {
             drop_request();
             any = true;
             continue;

@@ -74,7 +74,7 @@ Pool::~Pool() {
 }
 
 Result<void> Pool::check_unpinned() {
-    const uint64_t pinned = pinned_bytes_.load();
+    const uint64_t pinned = frames_.pinned_bytes();
     if (pinned == 0) return {};
     return fail(HANARE_STATUS_BUSY, "the pool cannot be closed: %s are pinned",
                 format_size(pinned).c_str());
@@ -169,12 +169,13 @@ void Pool::end_region(Region& region) noexcept {
         const sys::LockGuard guard(region_table_lock);
         region_table().withdraw(region);
     }
-    region.closing.store(true, std::memory_order_seq_cst);
+    region.close();
+    // Who chose a victim or a frame of this region before has entered it by now; nobody does so
+    // afterwards.
+    frames_.wait_for_others();
     pager_->drop_read_ahead(region);
     keeper_->kick();
-    while (const uint32_t users = region.users.load(std::memory_order_seq_cst)) {
-        sys::futex_wait(region.users, users);
-    }
+    region.wait_until_left();
     release_blocks(region);
     pager_->virtual_bytes.fetch_sub(region.range.bytes());
     frames_.refund_metadata(region.block_table.bytes());
@@ -200,9 +201,10 @@ Result<Pool::Span> Pool::span_of(const void* address, uint64_t bytes) noexcept {
     Region* region = find(address);
     const auto* begin = static_cast<const std::byte*>(address);
     // The last block may reach beyond what was asked for.
-    const uint64_t left = region == nullptr || begin >= region->begin() + region->requested_bytes
-                              ? 0
-                              : static_cast<uint64_t>(region->begin() + region->requested_bytes - begin);
+    const uint64_t left =
+        region == nullptr || begin >= region->begin() + region->requested_bytes
+            ? 0
+            : static_cast<uint64_t>(region->begin() + region->requested_bytes - begin);
     if (bytes == 0 || bytes > left) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
                     "%p and %llu bytes are not inside one region of this pool", address,
@@ -232,13 +234,17 @@ Result<void> Pool::advise(const void* address, uint64_t bytes, hanare_advice adv
                 static_cast<int>(advice));
 }
 
-bool Pool::reserve_pin(const Region& region) noexcept {
-    const uint64_t budget = frames_.frame_budget_bytes();
-    const uint64_t left_over = kFramesMin * (region.block_bytes + sizeof(Frame));
-    const uint64_t after = pinned_bytes_.fetch_add(region.block_bytes) + region.block_bytes;
-    if (after + left_over <= budget) return true;
-    pinned_bytes_.fetch_sub(region.block_bytes);
-    return false;
+hanare_status Pool::pin_block(Region& region, uint32_t index, bool write) noexcept {
+    const bool reserved = frames_.reserve_pinned(region.block_bytes);
+    // A block that is pinned already needs no further frame.
+    if (!reserved && !block_word::pinned(region.block(index).load())) return HANARE_STATUS_LIMIT;
+    bool first = false;
+    const hanare_status status = pager_->pin(region, index, write, &first);
+    if (reserved && !first) frames_.refund_pinned(region.block_bytes);
+    if (reserved || !first) return status;
+    bool last = false;  // the other pin ended meanwhile
+    pager_->unpin(region, index, &last);
+    return HANARE_STATUS_LIMIT;
 }
 
 Result<void> Pool::pin(const void* address, uint64_t bytes, hanare_access access) {
@@ -249,21 +255,12 @@ Result<void> Pool::pin(const void* address, uint64_t bytes, hanare_access access
                     static_cast<int>(access));
     }
     for (uint32_t i = span.first; i < span.last; ++i) {
-        hanare_status status = HANARE_STATUS_LIMIT;
-        const bool reserved = reserve_pin(*span.region);
-        bool first = false;
-        // A block that is pinned already needs no further frame.
-        if (reserved || block_word::pinned(span.region->block(i).load())) {
-            status = pager_->pin(*span.region, i, access == HANARE_ACCESS_WRITE, &first);
-        }
-        if (reserved && !first) pinned_bytes_.fetch_sub(span.region->block_bytes);
-        // The other pin ended meanwhile: this one is over the limit, but it has to be accounted for.
-        if (!reserved && first) pinned_bytes_.fetch_add(span.region->block_bytes);
+        const hanare_status status = pin_block(*span.region, i, access == HANARE_ACCESS_WRITE);
         if (status == HANARE_STATUS_OK) continue;
         HANARE_TRY(unpin_span(span, i));
         return fail(status, "cannot pin %llu bytes at %p: %s; %s are pinned of a budget of %s",
                     static_cast<unsigned long long>(bytes), address, hanare_status_text(status),
-                    format_size(pinned_bytes_.load()).c_str(),
+                    format_size(frames_.pinned_bytes()).c_str(),
                     format_size(frames_.frame_budget_bytes()).c_str());
     }
     return {};
@@ -285,7 +282,7 @@ Result<void> Pool::unpin_span(const Span& span, uint32_t last) noexcept {
     for (uint32_t i = span.first; i < last; ++i) {
         bool last_pin = false;
         pager_->unpin(*span.region, i, &last_pin);
-        if (last_pin) pinned_bytes_.fetch_sub(span.region->block_bytes);
+        if (last_pin) frames_.refund_pinned(span.region->block_bytes);
     }
     return {};
 }

@@ -71,7 +71,7 @@ private:
     Region* find(const void* address) noexcept HANARE_REQUIRES(lock_);
     Result<Span> span_of(const void* address, uint64_t bytes) noexcept;
     Result<void> unpin_span(const Span& span, uint32_t last) noexcept;
-    bool reserve_pin(const Region& region) noexcept;
+    hanare_status pin_block(Region& region, uint32_t index, bool write) noexcept;
     Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept;
 
     const uint64_t block_bytes_;
@@ -80,7 +80,6 @@ private:
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Pager> pager_;
     std::unique_ptr<Keeper> keeper_;
-    std::atomic<uint64_t> pinned_bytes_{0};
 
     sys::RankedLock lock_{sys::LockRank::kPool};
     std::vector<std::unique_ptr<Region>> regions_ HANARE_GUARDED_BY(lock_);

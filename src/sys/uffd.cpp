@@ -130,9 +130,10 @@ int Userfault::move(void* target, const void* source, size_t bytes,
     return error;
 }
 
-int Userfault::copy(void* target, const void* source, size_t bytes,
-                    bool write_protected) const noexcept {
+int Userfault::copy(void* target, const void* source, size_t bytes, bool write_protected,
+                    size_t* copied_bytes) const noexcept {
     size_t done = 0;
+    int error = 0;
     while (done < bytes) {
         uffdio_copy request = {};
         request.dst = address_of(target) + done;
@@ -140,11 +141,13 @@ int Userfault::copy(void* target, const void* source, size_t bytes,
         request.len = bytes - done;
         request.mode = UFFDIO_COPY_MODE_DONTWAKE;
         if (write_protected) request.mode |= UFFDIO_COPY_MODE_WP;
-        const int error = call(descriptor_, UFFDIO_COPY, &request);
+        error = call(descriptor_, UFFDIO_COPY, &request);
         if (request.copy > 0) done += static_cast<size_t>(request.copy);
-        if (error != 0 && error != EAGAIN) return error;
+        if (error != 0 && error != EAGAIN) break;
+        error = 0;
     }
-    return 0;
+    *copied_bytes = done;
+    return error;
 }
 
 int Userfault::write_protect(void* address, size_t bytes, bool on) const noexcept {

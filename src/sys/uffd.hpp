@@ -39,8 +39,10 @@ public:
     // Atomic per page against running threads.  *moved_bytes tells how far it came.
     int move(void* target, const void* source, size_t bytes, size_t* moved_bytes) const noexcept;
 
-    // Fills missing pages at `target` with copies, write-protected if so wished.
-    int copy(void* target, const void* source, size_t bytes, bool write_protected) const noexcept;
+    // Fills missing pages at `target` with copies, write-protected if so wished.  *copied_bytes
+    // tells how far it came.
+    int copy(void* target, const void* source, size_t bytes, bool write_protected,
+             size_t* copied_bytes) const noexcept;
 
     // Sets or clears write protection of present pages.
     int write_protect(void* address, size_t bytes, bool on) const noexcept;

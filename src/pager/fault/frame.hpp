@@ -55,7 +55,10 @@ struct Frame : ListLink {
     uint32_t index = 0;           // in the class
     uint32_t block = 0;           // in the region
     FrameQueue queue = FrameQueue::kNone;
-    bool bare = true;     // the slot has no pages
+    bool bare = true;  // the slot has no pages
+    // Populated together with so many frames in all, this one and those that follow in the arena;
+    // 0 for a frame that is created alone.
+    uint32_t chunk_frames = 0;
     bool zeroed = false;  // all zeros, not written to since it was populated
     // The keeper's, while it transfers the frame.
     bool in_keeper = false;
@@ -84,6 +87,8 @@ struct FrameClass {
 // Block sizes 4 KiB to 4 MiB: 11 powers of two.
 inline constexpr uint32_t kFrameClasses = 11;
 inline constexpr uint64_t kBlockBytesMin = 4096;
+// Blocks from this size on are worth contiguous memory: their frames are created by huge pages.
+inline constexpr uint64_t kContiguousBytesMin = 64 * 1024;
 inline constexpr uint64_t kBlockBytesMax = kBlockBytesMin << (kFrameClasses - 1);
 // A single instruction can touch several blocks at once; fewer frames could keep it from ever
 // finishing.

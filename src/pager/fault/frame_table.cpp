@@ -46,7 +46,7 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
     }
     const uint32_t capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, UINT32_MAX));
     HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve(capacity * block_bytes,
-                                                        std::max(block_bytes, kOsPageBytes)));
+                                                        std::max(block_bytes, kHugePageBytes)));
     HANARE_TRY_ASSIGN(
         auto descriptors,
         sys::Mapping::reserve(round_up(capacity * sizeof(Frame), kOsPageBytes), kOsPageBytes));
@@ -69,8 +69,8 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
 
 Result<void> FrameTable::charge_metadata(uint64_t bytes, uint64_t block_bytes) {
     const sys::LockGuard guard(lock_);
-    const uint64_t floor = kFramesMin * (block_bytes + sizeof(Frame));
-    if (metadata_bytes_ + bytes + floor > budget_bytes_) {
+    const uint64_t floor = kFramesMin * largest_cost(block_bytes);
+    if (metadata_bytes_ + bytes + pinned_bytes_ + floor > budget_bytes_) {
         return fail(
             HANARE_STATUS_LIMIT,
             "the tables need %s of the local budget of %s and leave no room for %llu blocks "
@@ -83,8 +83,38 @@ Result<void> FrameTable::charge_metadata(uint64_t bytes, uint64_t block_bytes) {
 }
 
 void FrameTable::refund_metadata(uint64_t bytes) noexcept {
+    {
+        const sys::LockGuard guard(lock_);
+        metadata_bytes_ -= bytes;
+    }
+    note_progress();
+}
+
+// Of the largest frames in use, or of one of `block_bytes` if that is larger.
+uint64_t FrameTable::largest_cost(uint64_t block_bytes) const noexcept {
+    uint64_t cost = block_bytes + sizeof(Frame);
+    for (const FrameClass& frame_class : classes_) {
+        if (frame_class.open()) cost = std::max(cost, frame_cost(frame_class));
+    }
+    return cost;
+}
+
+bool FrameTable::reserve_pinned(uint64_t bytes) noexcept {
     const sys::LockGuard guard(lock_);
-    metadata_bytes_ -= bytes;
+    const uint64_t floor = kFramesMin * largest_cost(0);
+    if (metadata_bytes_ + pinned_bytes_ + bytes + floor > budget_bytes_) return false;
+    pinned_bytes_ += bytes;
+    return true;
+}
+
+void FrameTable::refund_pinned(uint64_t bytes) noexcept {
+    const sys::LockGuard guard(lock_);
+    pinned_bytes_ -= bytes;
+}
+
+uint64_t FrameTable::pinned_bytes() noexcept {
+    const sys::LockGuard guard(lock_);
+    return pinned_bytes_;
 }
 
 Frame* FrameTable::acquire(FrameClass& frame_class, bool use_ahead) noexcept {
@@ -165,23 +195,63 @@ Frame* FrameTable::take_foreign_free(const FrameClass& wanted) noexcept {
     return nullptr;
 }
 
+Frame* FrameTable::new_frame(FrameClass& frame_class) noexcept {
+    const uint32_t index = frame_class.created++;
+    Frame* frame = new (frame_class.frame(index)) Frame;
+    frame->index = index;
+    frame->io.frame = frame;
+    frame->frame_class = &frame_class;
+    frame->memory = frame_class.arena.address() + index * frame_class.block_bytes;
+    return frame;
+}
+
 Frame* FrameTable::create(FrameClass& frame_class) noexcept {
+    if (Frame* leader = create_chunk(frame_class)) return leader;
     const uint64_t cost = frame_cost(frame_class);
     if (used_bytes_ + metadata_bytes_ + cost > budget_bytes_) return nullptr;
     Frame* frame = frame_class.bare.front();
     if (frame != nullptr) {
         take_out(*frame);
+    } else if (frame_class.created < frame_class.capacity) {
+        frame = new_frame(frame_class);
     } else {
-        if (frame_class.created == frame_class.capacity) return nullptr;
-        const uint32_t index = frame_class.created++;
-        frame = new (frame_class.frame(index)) Frame;
-        frame->index = index;
-        frame->io.frame = frame;
-        frame->frame_class = &frame_class;
-        frame->memory = frame_class.arena.address() + index * frame_class.block_bytes;
+        return nullptr;
     }
     used_bytes_ += cost;
     return frame;
+}
+
+// All frames of the next huge page at once, as long as the budget has room for them.
+Frame* FrameTable::create_chunk(FrameClass& frame_class) noexcept {
+    if (frame_class.block_bytes < kContiguousBytesMin) return nullptr;
+    const auto frames =
+        static_cast<uint32_t>(std::max<uint64_t>(1, kHugePageBytes / frame_class.block_bytes));
+    const uint64_t cost = frames * frame_cost(frame_class);
+    if (frame_class.created % frames != 0 || frame_class.capacity - frame_class.created < frames ||
+        used_bytes_ + metadata_bytes_ + cost > budget_bytes_) {
+        return nullptr;
+    }
+    used_bytes_ += cost;
+    Frame* leader = new_frame(frame_class);
+    leader->chunk_frames = frames;
+    for (uint32_t i = 1; i < frames; ++i) new_frame(frame_class);
+    return leader;
+}
+
+void FrameTable::chunk_populated(Frame& leader, bool success) noexcept {
+    {
+        const sys::LockGuard guard(lock_);
+        FrameClass& frame_class = *leader.frame_class;
+        for (uint32_t i = 1; i < leader.chunk_frames; ++i) {
+            Frame& frame = *frame_class.frame(leader.index + i);
+            frame.zeroed = success;
+            frame.bare = !success;
+            if (!success) used_bytes_ -= frame_cost(frame_class);
+            put(frame, success ? FrameQueue::kFree : FrameQueue::kBare);
+        }
+        leader.chunk_frames = 0;
+    }
+    note_progress();
 }
 
 Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
@@ -195,7 +265,7 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
         uint32_t expected = word;
         const uint32_t absent = block_word::with_state(word, BlockState::kAbsent) &
                                 ~(block_word::kSecondChance | block_word::kWaiters);
-        if (!usable || region.closing.load(std::memory_order_acquire) ||
+        if (!usable || region.is_closing() ||
             !block.word.compare_exchange_strong(expected, absent, std::memory_order_acq_rel)) {
             continue;  // somebody is just about to use it
         }
@@ -212,14 +282,15 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
     return nullptr;
 }
 
-Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest) noexcept {
+Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only) noexcept {
     // Frames that cannot be taken now go to the far end, each at most once per call.
     for (size_t tries = list.size(); tries > 0; --tries) {
         Frame* frame = newest ? list.back() : list.front();
         Region& region = *frame->region;
         Block& block = region.block(frame->block);
         const uint32_t word = block.load();
-        if (!block_word::pinned(word) && !region.closing.load(std::memory_order_acquire) &&
+        const bool suitable = !clean_only || (word & block_word::kDirty) == 0;
+        if (suitable && !block_word::pinned(word) && !region.is_closing() &&
             ((block_word::resident(word) && block.try_enter(word, BlockState::kWithdrawing)) ||
              (unwritten(word) && block.try_enter(word, BlockState::kWriting)))) {
             region.enter();
@@ -235,12 +306,15 @@ Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest) noexcept
     return nullptr;
 }
 
-Frame* FrameTable::select_victim(FrameQueue& queue) noexcept {
+Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean) noexcept {
     const sys::LockGuard guard(lock_);
     rebalance();
     const bool ageing = ++evictions_ % kAgeingPeriod == 0;
     Frame* frame = nullptr;
-    if (!ageing) frame = take_victim(drop_, true);
+    for (IntrusiveList<Frame>* list : {&drop_, &probation_, &protected_}) {
+        if (prefer_clean && frame == nullptr) frame = take_victim(*list, false, true);
+    }
+    if (frame == nullptr && !ageing) frame = take_victim(drop_, true);
     if (frame == nullptr) frame = take_victim(probation_, false);
     if (frame == nullptr) frame = take_victim(protected_, false);
     if (frame == nullptr) frame = take_victim(drop_, ageing ? false : true);
@@ -276,7 +350,9 @@ void FrameTable::requeue_unpinned(Region& region, uint32_t index) noexcept {
     const sys::LockGuard guard(lock_);
     const Block& block = region.block(index);
     const uint32_t word = block.load();
-    if (!block_word::resident(word) || block_word::pinned(word)) return;
+    const bool mapped =
+        block_word::resident(word) || block_word::state(word) == BlockState::kUpgrading;
+    if (!mapped || block_word::pinned(word)) return;
     Frame& frame = *region.frame_of(block);
     if (frame.queue == FrameQueue::kNone) put(frame, FrameQueue::kProbation);
 }

@@ -50,14 +50,19 @@ public:
     // Gives a frame back whose block has become absent.  `bare`: its pages are gone, too.
     void release(Frame& frame, bool bare) noexcept;
 
+    // After acquire() gave a bare frame that leads a chunk: the pages of all its frames are there
+    // (the others become free), or none is.
+    void chunk_populated(Frame& leader, bool success) noexcept;
+
     // Frees the pages of free and staged frames until the budget holds again.
     void trim() noexcept;
     uint64_t excess_bytes() noexcept;
 
     // Chooses a mapped, unpinned block and enters kWithdrawing, or one whose write-back failed
     // before and enters kWriting; holds its region (Region::enter).  The caller evicts it.  nullptr
-    // when there is none.  `queue` tells where it came from.
-    Frame* select_victim(FrameQueue& queue) noexcept;
+    // when there is none.  `queue` tells where it came from.  `prefer_clean`: one that needs no
+    // write-back, if there is any.
+    Frame* select_victim(FrameQueue& queue, bool prefer_clean = false) noexcept;
 
     // Puts the frame of a block into its queue, before the owner leaves the transient state; the
     // owner calls note_progress() after it has left.
@@ -77,8 +82,17 @@ public:
     };
     Usage usage() noexcept;
 
-    // Frames are created within budget - metadata; what pinning may use.
+    // Frames are created within budget - metadata.
     uint64_t frame_budget_bytes() noexcept;
+
+    // Accounts for frames that cannot be evicted; false when fewer than kFramesMin of the largest
+    // blocks would remain for everything else.
+    bool reserve_pinned(uint64_t bytes) noexcept;
+    void refund_pinned(uint64_t bytes) noexcept;
+    uint64_t pinned_bytes() noexcept;
+
+    // Returns when every thread that was inside a method when it was called has left it.
+    void wait_for_others() noexcept { const sys::LockGuard guard(lock_); }
 
     // Waiting for a change that may make acquire() or select_victim() succeed.
     uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
@@ -90,14 +104,18 @@ private:
 
     Frame* take_free(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* create(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
+    Frame* create_chunk(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
+    static Frame* new_frame(FrameClass& frame_class) noexcept;
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass& wanted) noexcept HANARE_REQUIRES(lock_);
-    Frame* take_victim(IntrusiveList<Frame>& list, bool newest) noexcept HANARE_REQUIRES(lock_);
+    Frame* take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only = false) noexcept
+        HANARE_REQUIRES(lock_);
     void put(Frame& frame, FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
     void take_out(Frame& frame) noexcept HANARE_REQUIRES(lock_);
     IntrusiveList<Frame>* list_of(const Frame& frame) noexcept HANARE_REQUIRES(lock_);
     uint64_t* bytes_of(FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
     void rebalance() noexcept HANARE_REQUIRES(lock_);
+    uint64_t largest_cost(uint64_t block_bytes) const noexcept HANARE_REQUIRES(lock_);
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
     uint64_t frame_cost(const FrameClass& frame_class) const noexcept {
         return frame_class.block_bytes + sizeof(Frame);
@@ -107,6 +125,7 @@ private:
 
     sys::RankedLock lock_{sys::LockRank::kFrames};
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
     uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;

@@ -56,7 +56,7 @@ hanare_status Pager::make_resident(Region& region, uint32_t index, bool write, b
             frames_.dequeue(*region.frame_of(block));
             return install(region, index, write);
         }
-        if (region.closing.load(std::memory_order_acquire)) return HANARE_STATUS_NOT_FOUND;
+        if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         if (!waited) count(region.counters.wait_faults);
         waited = true;
         block.wait(word);
@@ -95,6 +95,7 @@ hanare_status Pager::fill(Region& region, uint32_t index, bool write) noexcept {
         block.leave(BlockState::kAbsent);
         return status;
     }
+    status = HANARE_STATUS_OK;  // evictions may have failed before one succeeded
     attach_frame(region, index, *frame);
     if ((block.load() & kStored) != 0) {
         status = read_block(region, index, *frame);
@@ -161,8 +162,10 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
         error = engine_.install_read_only(address, frame.memory, region.block_bytes, &writable);
     }
     if (error != 0) {
-        frames_.enqueue(frame, was_dirty ? FrameQueue::kProbation : FrameQueue::kInactive);
-        block.leave(BlockState::kStaged);
+        // Parts of it may have been mapped writable for a moment.
+        if (!was_dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
+        frames_.enqueue(frame, FrameQueue::kProbation);
+        block.leave(BlockState::kStaged, kDirty);
         frames_.note_progress();
         return engine_failed(error);
     }
@@ -181,11 +184,13 @@ hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
     const int error = engine_.allow_writes(region.address_of(index), region.block_bytes);
     if (error != 0) {
         block.leave(BlockState::kReadOnly);
+        frames_.note_progress();
         return engine_failed(error);
     }
     count(region.counters.upgrade_faults);
     region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
     block.leave(BlockState::kWritable, kDirty);
+    frames_.note_progress();
     return HANARE_STATUS_OK;
 }
 
@@ -193,7 +198,10 @@ hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
 Frame* Pager::take_frame(FrameClass& frame_class, bool use_ahead, hanare_status* failure) noexcept {
     Frame* frame = frames_.acquire(frame_class, use_ahead);
     if (frame == nullptr || !frame->bare) return frame;
-    const int error = engine_.populate(frame->memory, frame_class.block_bytes);
+    const bool leads_chunk = frame->chunk_frames > 0;
+    const uint64_t frames = leads_chunk ? frame->chunk_frames : 1;
+    const int error = engine_.populate(frame->memory, frames * frame_class.block_bytes);
+    if (leads_chunk) frames_.chunk_populated(*frame, error == 0);
     if (error == 0) {
         frame->bare = false;
         frame->zeroed = true;
@@ -207,11 +215,17 @@ Frame* Pager::take_frame(FrameClass& frame_class, bool use_ahead, hanare_status*
 Frame* Pager::obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept {
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
+        *failure = HANARE_STATUS_OK;
         if (Frame* frame = take_frame(frame_class, false, failure)) {
             kick_if_low();
             return frame;
         }
-        const Eviction eviction = evict_inline(failure);
+        if (*failure != HANARE_STATUS_OK) {
+            ++failures;
+            continue;
+        }
+        // Where the store refuses writes, blocks that need none can still go.
+        const Eviction eviction = evict_inline(failures > 0, failure);
         if (eviction == Eviction::kDone) continue;
         if (eviction == Eviction::kFailed) {
             ++failures;
@@ -234,9 +248,9 @@ uint64_t Pager::low_water_bytes() noexcept {
     return std::min<uint64_t>(frames_.frame_budget_bytes() / 16, 8 * kMiB);
 }
 
-Pager::Eviction Pager::evict_inline(hanare_status* failure) noexcept {
+Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) noexcept {
     FrameQueue queue = FrameQueue::kNone;
-    Frame* frame = frames_.select_victim(queue);
+    Frame* frame = frames_.select_victim(queue, prefer_clean);
     if (frame == nullptr) return Eviction::kNoVictim;
     Region& region = *frame->region;
     count(region.counters.evictions_inline);
@@ -260,7 +274,7 @@ Pager::Eviction Pager::evict_inline(hanare_status* failure) noexcept {
 
 bool Pager::evict_one() noexcept {
     hanare_status failure = HANARE_STATUS_OK;
-    return evict_inline(&failure) == Eviction::kDone;
+    return evict_inline(false, &failure) == Eviction::kDone;
 }
 
 hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
@@ -273,7 +287,8 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
     const int error = engine_.withdraw(address, frame.memory, region.block_bytes);
     if (error != 0) {
         // What was moved and moved back has lost its write protection.
-        engine_.allow_writes(address, region.block_bytes);
+        const int unprotect_error = engine_.allow_writes(address, region.block_bytes);
+        HANARE_ASSERT(unprotect_error == 0);  // the pages are present
         if (!*dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
         frames_.enqueue(frame, FrameQueue::kProbation);
         block.leave(BlockState::kWritable, kDirty);

@@ -108,7 +108,7 @@ private:
     Frame* take_frame(FrameClass& frame_class, bool use_ahead, hanare_status* failure) noexcept;
     Frame* obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept;
     enum class Eviction { kDone, kFailed, kNoVictim };
-    Eviction evict_inline(hanare_status* failure) noexcept;
+    Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;
     hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;

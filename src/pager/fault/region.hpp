@@ -44,8 +44,6 @@ struct Region {
 
     // Own synchronisation.
     std::atomic<hanare_advice> advice{HANARE_ADVICE_NORMAL};
-    std::atomic<uint32_t> users{0};
-    std::atomic<bool> closing{false};
     std::atomic<uint64_t> resident_blocks{0};
     std::atomic<uint64_t> dirty_blocks{0};
     std::atomic<uint64_t> pinned_blocks{0};
@@ -70,13 +68,28 @@ struct Region {
     // table's lock.
     Frame* frame_of(const Block& block) const { return frame_class->frame(block.frame); }
 
-    void enter() noexcept { users.fetch_add(1, std::memory_order_acq_rel); }
+    void enter() noexcept { users_.fetch_add(1, std::memory_order_acq_rel); }
+    // The region may be gone when this returns, so nothing of it is read after the count fell.
     void leave() noexcept {
-        if (users.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
-            closing.load(std::memory_order_acquire)) {
-            sys::futex_wake_all(users);
+        if (users_.fetch_sub(1, std::memory_order_acq_rel) == kClosing + 1) {
+            sys::futex_wake_all(users_);
         }
     }
+    // No new work is begun on a closing region.
+    bool is_closing() const noexcept {
+        return (users_.load(std::memory_order_seq_cst) & kClosing) != 0;
+    }
+    void close() noexcept { users_.fetch_or(kClosing, std::memory_order_seq_cst); }
+    void wait_until_left() noexcept {
+        for (uint32_t users = 0; (users = users_.load(std::memory_order_seq_cst)) != kClosing;) {
+            sys::futex_wait(users_, users);
+        }
+    }
+
+private:
+    static constexpr uint32_t kClosing = 1u << 31;
+
+    std::atomic<uint32_t> users_{0};  // threads and transfers inside, and kClosing
 };
 
 }  // namespace hanare::pager

@@ -58,11 +58,12 @@ public:
 
 private:
     int copy_in(std::byte* block, std::byte* slot, size_t bytes, bool write_protected) noexcept {
-        if (const int error = userfault_.copy(block, slot, bytes, write_protected); error != 0) {
-            sys::advise(block, bytes, MADV_DONTNEED);
-            return error;
-        }
-        return sys::advise(slot, bytes, MADV_DONTNEED);
+        size_t copied = 0;
+        const int error = userfault_.copy(block, slot, bytes, write_protected, &copied);
+        if (error == 0) return sys::advise(slot, bytes, MADV_DONTNEED);
+        // What was mapped may have been written to: take it back.
+        if (copied > 0) withdraw(block, slot, copied);
+        return error;
     }
 
     sys::Userfault userfault_;

@@ -80,10 +80,12 @@ private:
 
 class SigbusMove final : public Engine {
 public:
-    SigbusMove(sys::Userfault userfault, ScratchPool scratch, sys::Mapping zeros)
+    SigbusMove(sys::Userfault userfault, ScratchPool scratch, sys::Mapping zeros,
+               sys::Mapping nursery)
         : userfault_(std::move(userfault)),
           scratch_(std::move(scratch)),
-          zeros_(std::move(zeros)) {}
+          zeros_(std::move(zeros)),
+          nursery_(std::move(nursery)) {}
 
     const char* name() const noexcept override { return "sigbus-move"; }
 
@@ -96,7 +98,14 @@ public:
     }
 
     int populate(std::byte* slot, size_t bytes) noexcept override {
-        return userfault_.copy(slot, zeros_.address(), bytes, false);
+        if (reinterpret_cast<uintptr_t>(slot) % kHugePageBytes == 0 &&
+            bytes % kHugePageBytes == 0) {
+            return populate_contiguous(slot, bytes);
+        }
+        size_t copied = 0;
+        const int error = userfault_.copy(slot, zeros_.address(), bytes, false, &copied);
+        if (error != 0) sys::advise(slot, bytes, MADV_DONTNEED);
+        return error;
     }
 
     int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override {
@@ -114,7 +123,10 @@ public:
             if (error != 0 && done > 0) take_back(block, slot, done);
         }
         scratch_.release(copy);
-        if (error == 0 && *written) error = userfault_.write_protect(block, bytes, false);
+        if (error == 0 && *written) {
+            const int unprotect_error = userfault_.write_protect(block, bytes, false);
+            HANARE_ASSERT(unprotect_error == 0);  // the pages are present
+        }
         return error;
     }
 
@@ -123,7 +135,10 @@ public:
     }
 
     int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override {
-        return move_all(slot, block, bytes);
+        size_t moved = 0;
+        const int error = userfault_.move(slot, block, bytes, &moved);
+        if (error != 0) take_back(slot, block, moved);
+        return error;
     }
 
     void abandon_in_child() noexcept override { userfault_.close(); }
@@ -132,26 +147,61 @@ private:
     // The kernel reports a direct read as complete a moment before it lets go of the pages, and
     // pages that are held cannot be moved.  There is nothing to wait on but time.
     int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
-        int error = move_all(block, slot, bytes);
+        size_t moved = 0;
+        const int error = move_when_free(block, slot, bytes, &moved);
+        if (error != 0) take_back(block, slot, moved);
+        return error;
+    }
+
+    int move_when_free(std::byte* target, std::byte* source, size_t bytes, size_t* moved) noexcept {
+        int error = userfault_.move(target, source, bytes, moved);
         for (uint32_t tries = 0; error == EBUSY && tries < kBusyTriesMax; ++tries) {
             sys::yield_for_us(tries < kBusyYields ? 0 : kBusyPauseUs);
-            error = move_all(block, slot, bytes);
+            size_t more = 0;
+            error = userfault_.move(target + *moved, source + *moved, bytes - *moved, &more);
+            *moved += more;
         }
         return error;
     }
 
-    // All or nothing: what was moved when an error came up is moved back.
-    int move_all(std::byte* target, std::byte* source, size_t bytes) noexcept {
+    // A block that is partly here and partly there has no state, so this cannot be given up.
+    void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept {
         size_t moved = 0;
-        const int error = userfault_.move(target, source, bytes, &moved);
-        if (error != 0 && moved > 0) take_back(target, source, moved);
+        const int error = move_when_free(source, target, bytes, &moved);
+        HANARE_ASSERT(error == 0);
+    }
+
+    // Pages that are neighbours in memory, as far as the kernel gives huge pages: direct transfers
+    // of a block then have one segment instead of one per page.  Every page returns to its own slot
+    // for ever, so they stay neighbours.  A huge page is split here once, and not while it is all
+    // zeros, because the kernel would then replace its parts by the shared zero page.
+    int populate_contiguous(std::byte* slot, size_t bytes) noexcept {
+        while (populating_.test_and_set(std::memory_order_acquire)) sys::yield_for_us(0);
+        int error = 0;
+        size_t done = 0;
+        for (; done < bytes && error == 0; done += kHugePageBytes) {
+            std::byte* fresh = nursery_.address();
+            mark_pages(fresh, std::byte{1});
+            size_t moved = 0;
+            error = move_when_free(slot + done, fresh, kOsPageBytes, &moved);
+            if (error == 0) {
+                error = move_when_free(slot + done + kOsPageBytes, fresh + kOsPageBytes,
+                                       kHugePageBytes - kOsPageBytes, &moved);
+            }
+            if (error == 0) mark_pages(slot + done, std::byte{0});
+        }
+        if (error != 0) {
+            sys::advise(nursery_.address(), kHugePageBytes, MADV_DONTNEED);
+            sys::advise(slot, bytes, MADV_DONTNEED);
+        }
+        populating_.clear(std::memory_order_release);
         return error;
     }
 
-    void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept {
-        size_t moved = 0;
-        const int error = userfault_.move(source, target, bytes, &moved);
-        HANARE_ASSERT(error == 0);
+    static void mark_pages(std::byte* memory, std::byte mark) noexcept {
+        for (size_t page = 0; page < kHugePageBytes; page += kOsPageBytes) {
+            static_cast<volatile std::byte&>(memory[page]) = mark;
+        }
     }
 
     int install_part(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
@@ -168,7 +218,9 @@ private:
 
     sys::Userfault userfault_;
     ScratchPool scratch_;
-    sys::Mapping zeros_;  // never written, so it occupies no memory
+    sys::Mapping zeros_;    // never written, so it occupies no memory
+    sys::Mapping nursery_;  // where huge pages are born; empty in between
+    std::atomic_flag populating_;
 };
 
 }  // namespace
@@ -177,7 +229,11 @@ Result<std::unique_ptr<Engine>> open_sigbus_move() {
     HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open(true));
     HANARE_TRY_ASSIGN(auto scratch, ScratchPool::create());
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kBlockBytesMax, kOsPageBytes));
-    return std::make_unique<SigbusMove>(std::move(userfault), std::move(scratch), std::move(zeros));
+    HANARE_TRY_ASSIGN(auto nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
+    nursery.advise(MADV_DONTFORK);
+    nursery.advise(MADV_HUGEPAGE);
+    return std::make_unique<SigbusMove>(std::move(userfault), std::move(scratch), std::move(zeros),
+                                        std::move(nursery));
 }
 
 }  // namespace hanare::pager
