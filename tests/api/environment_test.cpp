@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Less than a root shell on a bare machine: an ordinary user, and seccomp filters as containers
+// have them.
+#include <cstddef>
+#include <cstdlib>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "api/far_pool.hpp"
+#include "api/scenario.hpp"
+
+namespace hanare::api_test {
+
+namespace {
+
+constexpr uint64_t kBlock = 64 * kKiB;
+constexpr uint64_t kBytes = 48 * kBlock;
+
+// From now on this system call fails with EPERM.
+bool refuse_system_call(uint32_t number) {
+    sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program = {sizeof code / sizeof code[0], code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+class SeccompTest : public EngineTest {};
+API_TEST_WITH_ENGINES(SeccompTest);
+
+API_TEST_SCENARIO(without_io_uring) {
+    setenv("HANARE_LOG_LEVEL", "info", 1);
+    SCENARIO_CHECK(refuse_system_call(SYS_io_uring_setup));
+    FarPool pool({arguments[0].c_str(), kBlock}, kFramesMin, kBytes, 8);
+    uint64_t* const words = pool.alloc_words(kBytes);
+    fill(words, kBytes, 1);
+    must(hanare_flush(pool.get(), nullptr, 0));
+    SCENARIO_CHECK(mismatches(words, kBytes, 1) == 0);
+    SCENARIO_CHECK(pool.stats().prefetch_reads > 0);
+    return 0;
+}
+
+TEST_P(SeccompTest, WorksWithoutIoUring) {
+    const Outcome outcome = run_scenario("without_io_uring", {GetParam()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+    EXPECT_NE(outcome.errors.find("io_uring refused: Operation not permitted"), std::string::npos)
+        << outcome.errors;
+}
+
+API_TEST_SCENARIO(without_userfaultfd) {
+    SCENARIO_CHECK(refuse_system_call(SYS_userfaultfd));
+    const sys::testing::TemporaryDirectory directory;
+    PoolConfig config;
+    config.engine = arguments[0];
+    config.store = "file:" + directory.path();
+    config.options.local_bytes = 16 * kMiB;
+    hanare_pool* pool = nullptr;
+    SCENARIO_CHECK(fails_with(HANARE_STATUS_NOT_SUPPORTED,
+                              {"userfaultfd", "refused", "Operation not permitted"},
+                              hanare_pool_open(config.c_options(), &pool)));
+    SCENARIO_CHECK(pool == nullptr);
+    return 0;
+}
+
+TEST_P(SeccompTest, SaysThatUserfaultfdIsRefused) {
+    for (const char* engine : {GetParam(), "auto"}) {
+        const Outcome outcome = run_scenario("without_userfaultfd", {engine});
+        EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+    }
+}
+
+API_TEST_SCENARIO(tests_as_nobody) {
+    SCENARIO_CHECK(geteuid() != 0 || sys::testing::become_nobody());
+    SCENARIO_CHECK(setenv("TMPDIR", arguments[0].c_str(), 1) == 0);
+    testing::GTEST_FLAG(filter) = arguments[1];
+    int count = 1;
+    char name[] = "api_test";
+    char* argv[] = {name, nullptr};
+    testing::InitGoogleTest(&count, argv);
+    const int result = RUN_ALL_TESTS();
+    SCENARIO_CHECK(testing::UnitTest::GetInstance()->successful_test_count() > 20);
+    return result;
+}
+
+TEST(OrdinaryUserTest, TheBasicTestsPass) {
+    const sys::testing::TemporaryDirectory directory;
+    if (geteuid() == 0) {
+        ASSERT_EQ(chown(directory.path().c_str(), sys::testing::kNobody, sys::testing::kNobody), 0);
+    }
+    const Outcome outcome =
+        run_scenario("tests_as_nobody", {directory.path(),
+                                         "DataTest.*_4K:DataTest.*_256K:AdviceTest.*:PinTest.*:"
+                                         "SystemCallTest.*:-*.ThreadsThatPin*"});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+}
+
+}  // namespace
+
+}  // namespace hanare::api_test

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A pool and its regions for tests, through the C API; what should not fail throws with the
+// library's own text.  Also patterns to recognise memory by, and parameters to repeat tests with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <sched.h>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "hanare/hanare.h"
+#include "sys/test_support.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define API_TEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define API_TEST_ASAN 1
+#endif
+#endif
+
+namespace hanare::api_test {
+
+inline constexpr uint64_t kFramesMin = 16;
+
+struct PoolSetup {
+    const char* engine = "sigbus-move";
+    uint64_t block_bytes = 64 * kKiB;
+};
+
+std::string last_error();
+// Throws unless the status is OK.
+void must(hanare_status status);
+
+// A budget that holds `frames` blocks and the tables of a region of `region_bytes`, and few more.
+uint64_t budget_for(uint64_t frames, uint64_t block_bytes, uint64_t region_bytes);
+
+// Open options with the texts they point to.
+struct PoolConfig {
+    std::string engine = "sigbus-move";
+    std::string store;
+    hanare_pool_options options = {sizeof(hanare_pool_options), 0, nullptr, 0, nullptr, 0, 0};
+
+    const hanare_pool_options* c_options() {
+        options.engine = engine.c_str();
+        options.store = store.c_str();
+        return &options;
+    }
+};
+
+class FarPool {
+public:
+    // `frames` blocks for regions that are `region_bytes` large together; read-ahead off unless
+    // `read_ahead_blocks` says otherwise.
+    FarPool(const PoolSetup& setup, uint64_t frames, uint64_t region_bytes,
+            uint32_t read_ahead_blocks = HANARE_READ_AHEAD_OFF);
+    explicit FarPool(PoolConfig config);
+    FarPool(const FarPool&) = delete;
+    FarPool& operator=(const FarPool&) = delete;
+    ~FarPool();
+
+    hanare_pool* get() const { return pool_; }
+    const std::string& directory() const { return directory_->path(); }
+
+    std::byte* alloc(uint64_t bytes, uint64_t block_bytes = 0);
+    uint64_t* alloc_words(uint64_t bytes, uint64_t block_bytes = 0) {
+        return reinterpret_cast<uint64_t*>(alloc(bytes, block_bytes));
+    }
+    hanare_counters stats(const void* address = nullptr) const;
+    // Flushes and releases the frames: afterwards every block of the range is absent.
+    void make_absent(const void* address, uint64_t bytes);
+
+private:
+    std::unique_ptr<sys::testing::TemporaryDirectory> directory_ =
+        std::make_unique<sys::testing::TemporaryDirectory>();
+    hanare_pool* pool_ = nullptr;
+};
+
+// What word `index` of memory filled with `tag` holds; never 0.
+inline uint64_t pattern(uint64_t tag, uint64_t index) {
+    uint64_t z = (index + 1) * 0x9e3779b97f4a7c15u + tag * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 29)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 32)) | 1;
+}
+void fill(uint64_t* words, uint64_t bytes, uint64_t tag);
+// The number of words that differ.
+uint64_t mismatches(const uint64_t* words, uint64_t bytes, uint64_t tag);
+uint64_t non_zeros(const uint64_t* words, uint64_t bytes);
+
+// Until `condition` holds; false after half a minute.  For what happens in the background and has
+// no event to wait for.
+bool eventually(const std::function<bool()>& condition);
+
+// Runs the bodies in a thread each and joins them.
+void run_threads(const std::vector<std::function<void()>>& bodies);
+
+// Reads or writes one word of block `index`.
+inline uint64_t touch(const std::byte* region, uint64_t block_bytes, uint64_t index) {
+    return *reinterpret_cast<const volatile uint64_t*>(region + index * block_bytes);
+}
+inline void poke(std::byte* region, uint64_t block_bytes, uint64_t index, uint64_t value) {
+    *reinterpret_cast<volatile uint64_t*>(region + index * block_bytes) = value;
+}
+
+// Every test of a suite derived from these runs with both engines, and with several block sizes.
+class EngineTest : public testing::TestWithParam<const char*> {
+protected:
+    static PoolSetup setup(uint64_t block_bytes = 64 * kKiB) { return {GetParam(), block_bytes}; }
+};
+class SetupTest : public testing::TestWithParam<PoolSetup> {};
+
+std::string engine_test_name(const testing::TestParamInfo<const char*>& info);
+std::string setup_test_name(const testing::TestParamInfo<PoolSetup>& info);
+std::vector<PoolSetup> all_setups();
+
+#define API_TEST_WITH_ENGINES(suite)                                                 \
+    INSTANTIATE_TEST_SUITE_P(, suite, testing::Values("sigbus-move", "sigbus-copy"), \
+                             hanare::api_test::engine_test_name)
+#define API_TEST_WITH_SETUPS(suite)                                                      \
+    INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(hanare::api_test::all_setups()), \
+                             hanare::api_test::setup_test_name)
+
+// The call must fail so, with a text that contains all the parts.
+testing::AssertionResult fails_with(hanare_status expected, const std::vector<std::string>& parts,
+                                    hanare_status status);
+
+}  // namespace hanare::api_test
