@@ -38,6 +38,15 @@ Mapping::~Mapping() {
     if (address_ != nullptr) munmap(address_, bytes_);
 }
 
+int Mapping::renew() const noexcept {
+    const int saved_errno = errno;
+    const void* mapped = mmap(address_, bytes_, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    const int error = mapped == MAP_FAILED ? errno : 0;
+    errno = saved_errno;
+    return error;
+}
+
 int Mapping::advise(int advice) const noexcept { return sys::advise(address_, bytes_, advice); }
 
 int advise(void* address, size_t bytes, int advice) noexcept {

@@ -31,6 +31,10 @@ public:
     std::byte* address() const { return address_; }
     size_t bytes() const { return bytes_; }
 
+    // Replaces the mapping by a fresh one at the same place, page tables included (the kernel gives
+    // huge pages only where there are none).  Returns 0 or an errno value.  Async-signal-safe.
+    int renew() const noexcept;
+
     // Advice values are MADV_*.  Returns 0 or an errno value.  Async-signal-safe.
     int advise(int advice) const noexcept;
 

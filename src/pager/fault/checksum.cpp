@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fault/checksum.hpp"
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#define XXH_INLINE_ALL
-#define XXH_NO_STREAM
-#include <xxhash.h>
-#pragma GCC diagnostic pop
-
 namespace hanare::pager {
 
+// The same function compiled for two instruction sets (checksum_xxh3.inc).
+namespace sse2 {
+uint64_t xxh3(const std::byte* memory, size_t bytes, uint64_t seed) noexcept;
+}
+namespace avx2 {
+uint64_t xxh3(const std::byte* memory, size_t bytes, uint64_t seed) noexcept;
+}
+
 uint64_t block_checksum(const std::byte* memory, size_t bytes, uint64_t store_offset) noexcept {
-    return XXH3_64bits_withSeed(memory, bytes, store_offset);
+    // Reads a variable that the start of the program has set.
+    return __builtin_cpu_supports("avx2") ? avx2::xxh3(memory, bytes, store_offset)
+                                          : sse2::xxh3(memory, bytes, store_offset);
 }
 
 }  // namespace hanare::pager

@@ -181,6 +181,10 @@ private:
         size_t done = 0;
         for (; done < bytes && error == 0; done += kHugePageBytes) {
             std::byte* fresh = nursery_.address();
+            error = nursery_.renew();
+            if (error != 0) break;
+            nursery_.advise(MADV_DONTFORK);
+            nursery_.advise(MADV_HUGEPAGE);
             mark_pages(fresh, std::byte{1});
             size_t moved = 0;
             error = move_when_free(slot + done, fresh, kOsPageBytes, &moved);
@@ -219,7 +223,7 @@ private:
     sys::Userfault userfault_;
     ScratchPool scratch_;
     sys::Mapping zeros_;    // never written, so it occupies no memory
-    sys::Mapping nursery_;  // where huge pages are born; empty in between
+    sys::Mapping nursery_;  // where huge pages are born
     std::atomic_flag populating_;
 };
 
@@ -230,8 +234,6 @@ Result<std::unique_ptr<Engine>> open_sigbus_move() {
     HANARE_TRY_ASSIGN(auto scratch, ScratchPool::create());
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kBlockBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
-    nursery.advise(MADV_DONTFORK);
-    nursery.advise(MADV_HUGEPAGE);
     return std::make_unique<SigbusMove>(std::move(userfault), std::move(scratch), std::move(zeros),
                                         std::move(nursery));
 }

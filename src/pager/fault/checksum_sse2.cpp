@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checksum for processors with SSE2; checksum.cpp chooses.
+#define HANARE_INSTRUCTION_SET sse2
+#include "pager/fault/checksum_xxh3.inc"
