@@ -136,7 +136,8 @@ private:
             block->busy = false;
             if (block->number < newest_finished_) ++overtakings_;
             newest_finished_ = std::max(newest_finished_, block->number);
-            const bool good = request.status == HANARE_STATUS_OK && request.done_bytes == kBlockBytes;
+            const bool good =
+                request.status == HANARE_STATUS_OK && request.done_bytes == kBlockBytes;
             if (!good) ++failures_;
             if (request.kind == IoKind::kWrite) block->written = good;
             if (request.kind == IoKind::kRead && good && !(block->memory == block->expected)) {
@@ -320,7 +321,8 @@ TEST_P(Channel, NotifyFromManyThreadsDuringTraffic) {
         traffic.run(500);
         EXPECT_EQ(traffic.failures(), 0u);
         EXPECT_EQ(traffic.mismatches(), 0u);
-    }).join();
+    })
+        .join();
     stop = true;
     for (std::thread& notifier : notifiers) notifier.join();
 }
@@ -371,7 +373,8 @@ TEST_P(Channel, ChildOfAForkClosesItsCopiesAndTheParentGoesOn) {
     ASSERT_TRUE(second);
     const auto open_files = [] {
         size_t count = 0;
-        for (int number = 0; number < 1024; ++number) count += fcntl(number, F_GETFD) >= 0 ? 1u : 0u;
+        for (int number = 0; number < 1024; ++number)
+            count += fcntl(number, F_GETFD) >= 0 ? 1u : 0u;
         return count;
     };
     EXPECT_EQ(sys::testing::run_in_child([&]() -> std::string {
@@ -380,7 +383,8 @@ TEST_P(Channel, ChildOfAForkClosesItsCopiesAndTheParentGoesOn) {
                   const size_t closed = before - open_files();
                   const size_t expected = GetParam() ? 5 : 1;  // file; ring and event, twice
                   if (closed != expected) return "closed " + std::to_string(closed);
-                  if (store_->read(0, data.data(), data.bytes()) != HANARE_STATUS_STORE_IO) return "read";
+                  if (store_->read(0, data.data(), data.bytes()) != HANARE_STATUS_STORE_IO)
+                      return "read";
                   second->reset();
                   channel_.reset();
                   store_.reset();

@@ -20,7 +20,8 @@ std::optional<uint64_t> ExtentAllocator::reserve(uint64_t bytes) {
     if (free_.capacity() < extents_max) free_.reserve(2 * extents_max);
     for (auto extent = free_.begin(); extent != free_.end(); ++extent) {
         const uint64_t offset = round_up(extent->start, kAlignmentBytes);
-        if (offset < extent->start || offset >= extent->end || extent->end - offset < bytes) continue;
+        if (offset < extent->start || offset >= extent->end || extent->end - offset < bytes)
+            continue;
         const Extent before = {extent->start, offset};
         const Extent after = {offset + bytes, extent->end};
         if (before.start == before.end && after.start == after.end) {

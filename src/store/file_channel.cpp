@@ -44,8 +44,8 @@ FileChannel::FileChannel(StoreFile& file, size_t requests_max) noexcept
 
 bool FileChannel::submit(IoRequest& request) noexcept {
     // One transfer larger than the bound must still be possible, alone.
-    const bool full = in_flight_ >= requests_max_ ||
-                      in_flight_bytes_ + request.bytes > file_.in_flight_bytes_max;
+    const bool full =
+        in_flight_ >= requests_max_ || in_flight_bytes_ + request.bytes > file_.in_flight_bytes_max;
     if (full && in_flight_ > 0) return false;
     ++in_flight_;
     in_flight_bytes_ += request.bytes;

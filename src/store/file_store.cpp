@@ -23,7 +23,8 @@ uint64_t managed_bytes(const FileStoreOptions& options) {
 std::unexpected<Error> open_error(const std::string& directory, int os_errno) {
     const char* const name = directory.c_str();
     const auto worded = [&](const char* what) {
-        Error error = fail(HANARE_STATUS_STORE_UNAVAILABLE, "store directory %s %s", name, what).error();
+        Error error =
+            fail(HANARE_STATUS_STORE_UNAVAILABLE, "store directory %s %s", name, what).error();
         error.os_errno = os_errno;
         return std::unexpected(error);
     };
@@ -31,7 +32,8 @@ std::unexpected<Error> open_error(const std::string& directory, int os_errno) {
         case ENOENT: return worded("does not exist: create it or name another one");
         case ENOTDIR: return worded("is not a directory: name a directory, not a file");
         case EACCES:
-        case EPERM: return worded("is not writable for this user: change its rights or name another one");
+        case EPERM:
+            return worded("is not writable for this user: change its rights or name another one");
         case EROFS: return worded("is on a read-only file system: name another one");
         case ENOSPC:
         case EDQUOT: return worded("is full: free some room there or name another one");
@@ -79,10 +81,11 @@ Result<void> FileStore::refuse_memory() const {
                           "cannot inspect the file system of store directory %s", directory);
     }
     if (!file_system.in_memory || options_.allow_tmpfs) return {};
-    return fail(HANARE_STATUS_STORE_UNAVAILABLE,
-                "store directory %s is on tmpfs, which is memory itself: name a directory on a disk, "
-                "or allow tmpfs",
-                directory);
+    return fail(
+        HANARE_STATUS_STORE_UNAVAILABLE,
+        "store directory %s is on tmpfs, which is memory itself: name a directory on a disk, "
+        "or allow tmpfs",
+        directory);
 }
 
 Result<uint64_t> FileStore::reserve(uint64_t bytes) {
@@ -150,7 +153,8 @@ Result<void> FileStore::allocate(uint64_t offset, uint64_t bytes) {
         case EDQUOT:
         case EFBIG: return no_room(bytes, error);
         default:
-            return fail_errno(HANARE_STATUS_STORE_IO, error, "cannot allocate %s in store directory %s",
+            return fail_errno(HANARE_STATUS_STORE_IO, error,
+                              "cannot allocate %s in store directory %s",
                               format_size(bytes).c_str(), options_.directory.c_str());
     }
 }
@@ -211,11 +215,13 @@ Result<std::unique_ptr<IoChannel>> FileStore::open_channel() {
 
 std::string FileStore::describe() const {
     std::string text = "file in " + options_.directory;
-    if (options_.size_bytes != 0) text += ", " + format_size(managed_bytes(options_)) + " preallocated";
+    if (options_.size_bytes != 0)
+        text += ", " + format_size(managed_bytes(options_)) + " preallocated";
     if (!options_.use_direct) {
         text += ", through the page cache";
     } else if (direct_errno_ != 0) {
-        text += std::string(", through the page cache (O_DIRECT refused: ") + strerror(direct_errno_) + ")";
+        text += std::string(", through the page cache (O_DIRECT refused: ") +
+                strerror(direct_errno_) + ")";
     } else {
         text += ", O_DIRECT";
     }

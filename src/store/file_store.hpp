@@ -4,7 +4,8 @@
 // the process ends.  Every extent's disk blocks are allocated when it is reserved: a full disk is
 // then found by hanare_alloc and not by a write-back that has nowhere to go.
 //
-// Threads: see store.hpp.  lock_ protects the extents and the file's length; transfers take no lock.
+// Threads: see store.hpp.  lock_ protects the extents and the file's length; transfers take no
+// lock.
 #pragma once
 
 #include "store/extents.hpp"

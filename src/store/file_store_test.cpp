@@ -50,7 +50,8 @@ std::vector<int> unnamed_files(const std::string& directory) {
         const ssize_t length = readlink(link.c_str(), target, sizeof target);
         if (length <= 0) continue;
         const std::string text(target, static_cast<size_t>(length));
-        if (text.starts_with(directory + "/") && text.ends_with("(deleted)")) found.push_back(number);
+        if (text.starts_with(directory + "/") && text.ends_with("(deleted)"))
+            found.push_back(number);
     }
     return found;
 }
@@ -212,7 +213,8 @@ TEST_F(FileStore, AbsurdReservationsFail) {
     EXPECT_EQ(reserve_or_fail(*store, kMiB), 0u) << "the failed reservation was kept";
     FileStoreOptions wanted = options();
     wanted.size_bytes = UINT64_MAX;
-    expect_refused(open_file_store(wanted), HANARE_STATUS_STORE_FULL, {directory_.path(), "wanted"});
+    expect_refused(open_file_store(wanted), HANARE_STATUS_STORE_FULL,
+                   {directory_.path(), "wanted"});
 }
 
 TEST_F(FileStore, FullDiskAtReserveKeepsNothing) {
@@ -274,12 +276,16 @@ TEST_F(FileStore, ErrorsOfTransfersBecomeStatuses) {
 }
 
 TEST_F(FileStore, DescribesWhatItGot) {
-    const auto text = [](const FileStoreOptions& wanted) { return open_or_fail(wanted)->describe(); };
+    const auto text = [](const FileStoreOptions& wanted) {
+        return open_or_fail(wanted)->describe();
+    };
     EXPECT_TRUE(contains(text(options()), "file in " + directory_.path()));
     inject::arm(inject::Call::kUringSetup, EPERM);
-    EXPECT_TRUE(contains(text(options()), "pread and pwrite (io_uring refused: Operation not permitted)"));
+    EXPECT_TRUE(
+        contains(text(options()), "pread and pwrite (io_uring refused: Operation not permitted)"));
     inject::arm(inject::Call::kOpen, EINVAL, 1, 1);
-    EXPECT_TRUE(contains(text(options()), "through the page cache (O_DIRECT refused: Invalid argument)"));
+    EXPECT_TRUE(
+        contains(text(options()), "through the page cache (O_DIRECT refused: Invalid argument)"));
     inject::disarm_all();
     FileStoreOptions plain = options();
     plain.use_direct = false;
@@ -299,8 +305,10 @@ TEST_F(FileStore, ManyThreadsReserveWriteAndRelease) {
                 const Buffer data(256 * kKiB, prng);
                 const auto offset = store->reserve(data.bytes());
                 const bool good =
-                    offset && store->write(*offset, data.data(), data.bytes()) == HANARE_STATUS_OK &&
-                    store->read(*offset, back.data(), back.bytes()) == HANARE_STATUS_OK && data == back;
+                    offset &&
+                    store->write(*offset, data.data(), data.bytes()) == HANARE_STATUS_OK &&
+                    store->read(*offset, back.data(), back.bytes()) == HANARE_STATUS_OK &&
+                    data == back;
                 if (!good) ++wrong;
                 if (offset) store->release(*offset, data.bytes());
             }
@@ -411,8 +419,8 @@ TEST_F(FullDisk, IsFoundByTransfersWhereNothingWasAllocated) {
 
 TEST_F(FullDisk, ReadOnlyFileSystemIsRefused) {
     EXPECT_EQ(on_small_disk([&]() -> std::string {
-                  if (mount("none", directory_.path().c_str(), nullptr,
-                            MS_REMOUNT | MS_RDONLY, nullptr) != 0) {
+                  if (mount("none", directory_.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY,
+                            nullptr) != 0) {
                       return "cannot remount";
                   }
                   const auto store = open_file_store(options());

@@ -11,10 +11,9 @@ namespace hanare::store {
 SyncChannel::SyncChannel(StoreFile& file) noexcept : FileChannel(file, SIZE_MAX) { add_to_store(); }
 
 void SyncChannel::start(IoRequest& request) noexcept {
-    const int error =
-        request.kind == IoKind::kRead
-            ? sys::read_at(file(), request.offset, request.memory, request.bytes)
-            : sys::write_at(file(), request.offset, request.memory, request.bytes);
+    const int error = request.kind == IoKind::kRead
+                          ? sys::read_at(file(), request.offset, request.memory, request.bytes)
+                          : sys::write_at(file(), request.offset, request.memory, request.bytes);
     if (error == 0) request.done_bytes = request.bytes;
     complete(request, error);
 }

@@ -109,7 +109,8 @@ int open_unnamed(const std::string& directory, FileDescriptor& file) {
 
 int bypass_page_cache(int file) {
     int flags = 0;
-    if (const int error = call([&] { return flags = fcntl(file, F_GETFL); }); error != 0) return error;
+    if (const int error = call([&] { return flags = fcntl(file, F_GETFL); }); error != 0)
+        return error;
     const auto set_flags = [&](int value) { return fcntl(file, F_SETFL, value); };
     if (const int error = call(inject::Call::kOpen, [&] { return set_flags(flags | O_DIRECT); });
         error != 0) {

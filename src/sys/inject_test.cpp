@@ -50,7 +50,8 @@ TEST_F(Inject, CountsExactlyAcrossThreads) {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
         threads.emplace_back([&] {
-            for (int call = 0; call < 1000; ++call) hits += next_errno(Call::kMove) == EAGAIN ? 1 : 0;
+            for (int call = 0; call < 1000; ++call)
+                hits += next_errno(Call::kMove) == EAGAIN ? 1 : 0;
         });
     }
     for (std::thread& thread : threads) thread.join();

@@ -37,7 +37,9 @@ TEST(SignalBlock, RestoresTheMaskItFound) {
     sigaddset(&mask, SIGUSR2);
     sigset_t before;
     set_signal_mask(mask, &before);
-    { const SignalBlock block; }
+    {
+        const SignalBlock block;
+    }
     const sigset_t after = current_mask();
     EXPECT_EQ(sigismember(&after, SIGUSR2), 1);
     EXPECT_EQ(sigismember(&after, SIGUSR1), 0);

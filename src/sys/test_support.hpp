@@ -32,7 +32,8 @@ inline constexpr unsigned kNobody = 65534;
 // HANARE_TEST_SEED, or a new one; printed, so that a failure can be repeated.
 inline uint64_t test_seed() {
     const char* const text = std::getenv("HANARE_TEST_SEED");
-    const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 0) : std::random_device{}();
+    const uint64_t seed =
+        text != nullptr ? std::strtoull(text, nullptr, 0) : std::random_device{}();
     std::printf("HANARE_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
     std::fflush(stdout);
     return seed;
@@ -100,7 +101,8 @@ public:
         DIR* const directory = opendir(path_.c_str());
         size_t count = 0;
         while (const dirent* entry = readdir(directory)) {
-            if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) ++count;
+            if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
+                ++count;
         }
         closedir(directory);
         return count;
@@ -121,7 +123,8 @@ inline std::string run_in_child(const std::function<std::string()>& check) {
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         const std::string text = check();
-        const bool told = write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+        const bool told =
+            write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
         _exit(told ? 0 : 1);
     }
     close(ends[1]);
@@ -148,16 +151,19 @@ inline bool become_nobody() {
 
 // In a child: mounts made from now on are seen by this process only and end with it.
 inline bool enter_private_mounts() {
-    return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    return unshare(CLONE_NEWNS) == 0 &&
+           mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
 // Whether a child may mount file systems for itself; containers often refuse.
 inline bool private_mounts_work() {
     return run_in_child([] {
-               return enter_private_mounts() && mount("none", "/var/tmp", "tmpfs", 0, "size=1m") == 0
+               return enter_private_mounts() &&
+                              mount("none", "/var/tmp", "tmpfs", 0, "size=1m") == 0
                           ? std::string()
                           : std::string("refused");
-           }).empty();
+           })
+        .empty();
 }
 
 }  // namespace hanare::sys::testing

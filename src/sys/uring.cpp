@@ -53,7 +53,8 @@ Result<std::unique_ptr<Uring>> Uring::open(uint32_t entries, int file) {
     const int saved_errno = errno;
     const int error = ring->set_up(entries, file);
     errno = saved_errno;
-    if (error != 0) return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error, "cannot set up an io_uring");
+    if (error != 0)
+        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error, "cannot set up an io_uring");
     return ring;
 }
 
@@ -96,7 +97,9 @@ int Uring::map_rings(const io_uring_params& parameters) noexcept {
     if (madvise(rings_, rings_bytes_, MADV_DONTFORK) != 0) return errno;
     if (madvise(entries_, entries_bytes_, MADV_DONTFORK) != 0) return errno;
 
-    const auto word = [this](uint32_t offset) { return reinterpret_cast<uint32_t*>(rings_ + offset); };
+    const auto word = [this](uint32_t offset) {
+        return reinterpret_cast<uint32_t*>(rings_ + offset);
+    };
     submission_head_ = word(submission.head);
     submission_tail_ = word(submission.tail);
     submission_flags_ = word(submission.flags);
@@ -134,8 +137,8 @@ io_uring_sqe& Uring::next_entry() noexcept {
     return entry;
 }
 
-void Uring::queue_transfer(uint8_t operation, uint64_t offset, const std::byte* memory, size_t bytes,
-                           uint64_t tag) noexcept {
+void Uring::queue_transfer(uint8_t operation, uint64_t offset, const std::byte* memory,
+                           size_t bytes, uint64_t tag) noexcept {
     io_uring_sqe& entry = next_entry();
     entry.opcode = operation;
     entry.flags = IOSQE_FIXED_FILE;
@@ -184,7 +187,8 @@ void Uring::enter(uint32_t complete_min, uint32_t flags, int timeout_ms) noexcep
 
 int Uring::enter_kernel(uint32_t complete_min, uint32_t flags, int timeout_ms) noexcept {
     if (!enabled_) {
-        if (register_with(ring_.number(), IORING_REGISTER_ENABLE_RINGS, nullptr, 0) < 0) return errno;
+        if (register_with(ring_.number(), IORING_REGISTER_ENABLE_RINGS, nullptr, 0) < 0)
+            return errno;
         enabled_ = true;
     }
     __kernel_timespec timeout = {timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000LL};
