@@ -110,9 +110,13 @@ Result<std::vector<FileEntry>> parse_file_text(std::string_view toml, const std:
 Result<std::vector<FileEntry>> read_file(const std::string& path) {
     const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) {
-        const bool is_absent = errno == ENOENT || errno == ENOTDIR;
+        const int open_errno = errno;
+        // Behind a directory that this user may not search, such as an inherited $HOME of root,
+        // nobody meant a file for this user.
+        const bool is_hidden = open_errno == EACCES && access(path.c_str(), F_OK) != 0;
+        const bool is_absent = open_errno == ENOENT || open_errno == ENOTDIR || is_hidden;
         return fail_errno(is_absent ? HANARE_STATUS_NOT_FOUND : HANARE_STATUS_INVALID_ARGUMENT,
-                          errno, "cannot read the configuration file %s", path.c_str());
+                          open_errno, "cannot read the configuration file %s", path.c_str());
     }
     std::string text;
     char buffer[4096];

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "config/store_spec.hpp"
 #include "sys/file.hpp"
 #include "sys/memory_limits.hpp"
+#include "sys/test_support.hpp"
 
 namespace hanare::config {
 namespace {
@@ -60,6 +62,21 @@ protected:
 private:
     std::vector<sys::FileDescriptor> files_;
 };
+
+TEST_F(OptionsTest, AHomeThatMayNotBeSearchedHoldsNoFile) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    EXPECT_EQ(sys::testing::run_in_child([]() -> std::string {
+                  const sys::testing::TemporaryDirectory home;
+                  if (chmod(home.path().c_str(), 0700) != 0) return "chmod failed";
+                  setenv("HOME", home.path().c_str(), 1);
+                  return sys::testing::run_in_child([]() -> std::string {
+                      if (!sys::testing::become_nobody()) return "cannot become nobody";
+                      const Result<Options> options = load_options();
+                      return options ? "" : options.error().text;
+                  });
+              }),
+              "");
+}
 
 TEST_F(OptionsTest, DefaultsAreThoseOfTheTable) {
     const Result<Options> options = load_options();
