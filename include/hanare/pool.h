@@ -58,8 +58,8 @@ typedef struct hanare_pool_options {
 
 /* Opens a pool.  `options` may be NULL.  Options left at zero come from HANARE_* variables, the
  * configuration file and the built-in defaults, in this order.
- * Errors: INVALID_ARGUMENT, STORE_UNAVAILABLE (missing, read-only, on tmpfs), STORE_FULL,
- * NOT_SUPPORTED (no engine works here), NO_MEMORY. */
+ * Errors: INVALID_ARGUMENT, LIMIT (budget below 16 blocks), STORE_UNAVAILABLE (missing, read-only,
+ * on tmpfs), STORE_FULL, NOT_SUPPORTED (no engine works here), NO_MEMORY. */
 HANARE_API hanare_status hanare_pool_open(const hanare_pool_options *options, hanare_pool **pool);
 
 /* Ends the pool and every region of it.  BUSY while anything is pinned. */

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kBlock = 8 * kKiB;
 constexpr uint64_t kBlocks = 64;
 constexpr uint64_t kBytes = kBlocks * kBlock;
-constexpr long kPeriod_ns = 100'000;
+constexpr long kPeriod_ns = 250'000;
 constexpr uint64_t kSignals = 500;
 constexpr uint64_t kTurns = 700;
 
