@@ -27,9 +27,11 @@ uint64_t budget_for(uint64_t frames, uint64_t block_bytes, uint64_t region_bytes
 
 FarPool::FarPool(const PoolSetup& setup, uint64_t frames, uint64_t region_bytes,
                  uint32_t read_ahead_blocks) {
+    const sys::testing::TemporaryDirectory directory;
+    directory_ = directory.path();
     PoolConfig config;
     config.engine = setup.engine;
-    config.store = "file:" + directory_->path();
+    config.store = "file:" + directory_;
     config.options.block_bytes = setup.block_bytes;
     config.options.local_bytes = budget_for(frames, setup.block_bytes, region_bytes);
     config.options.read_ahead_blocks = read_ahead_blocks;
@@ -37,7 +39,6 @@ FarPool::FarPool(const PoolSetup& setup, uint64_t frames, uint64_t region_bytes,
 }
 
 FarPool::FarPool(PoolConfig config) {
-    if (config.store.empty()) config.store = "file:" + directory_->path();
     must(hanare_pool_open(config.c_options(), &pool_));
 }
 

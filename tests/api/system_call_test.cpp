@@ -25,7 +25,7 @@ protected:
         pool_->make_absent(region_, kBytes);
         source_.resize(kBytes / sizeof(uint64_t));
         fill(source_.data(), kBytes, 2);
-        file_ = open(pool_->directory().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        file_ = open(directory_.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         ASSERT_GE(file_, 0);
         ASSERT_EQ(pwrite(file_, source_.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
     }
@@ -35,6 +35,7 @@ protected:
         return std::memcmp(region_, source_.data(), bytes) == 0;
     }
 
+    sys::testing::TemporaryDirectory directory_;
     std::unique_ptr<FarPool> pool_;
     std::byte* region_ = nullptr;
     std::vector<uint64_t> source_;
