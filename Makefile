@@ -13,7 +13,7 @@ BUILD := cmake --build --parallel $(JOBS) --preset
 # Prints one line per suite with its time, the output of those that fail, and the totals at the end.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --test-dir
 
-.PHONY: help demo test test-sanitizers test-thread-safety bench install format check-format clean \
+.PHONY: help demo test test-sanitizers test-stress test-thread-safety bench install format check-format clean \
         bootstrap bootstrap-all release
 .NOTPARALLEL:
 
@@ -22,6 +22,7 @@ help:
 	@echo '                         (DEMO_FLAGS=... is passed on; see hanare demo --help)'
 	@echo 'make test                all tests, and the unit tests under ASan and UBSan'
 	@echo 'make test-sanitizers     all tests under ASan and UBSan, and under TSan'
+	@echo 'make test-stress         10^8 concurrent writes for every engine and block size'
 	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
 	@echo 'make bench               benchmarks (BENCH_FLAGS=..., default --quick)'
 	@echo 'make install             into PREFIX (default /usr/local), below DESTDIR if set'
@@ -58,6 +59,11 @@ test-sanitizers: bootstrap-all
 	    cmake --preset $$preset && $(BUILD) $$preset && \
 	    $(CTEST) build/$$preset -LE '^checks$$' || exit 1; \
 	done
+
+# 10^8 writes for every engine and block size; about 6 minutes.
+test-stress: release
+	@HANARE_STRESS_WRITES=100000000 build/release/tests/stress/hanare_writers_test \
+	    --gtest_filter='*LoseNothing*'
 
 test-thread-safety: bootstrap-all
 	@cmake --preset thread-safety

@@ -88,7 +88,8 @@ typedef enum hanare_advice {
     HANARE_ADVICE_SEQUENTIAL = 1, /* read ahead from the first fault, drop behind */
     HANARE_ADVICE_RANDOM = 2,     /* never read ahead */
     HANARE_ADVICE_WILLNEED = 3,   /* start fetching the range now, return at once */
-    HANARE_ADVICE_DONTNEED = 4    /* write the range back if dirty and release its frames */
+    HANARE_ADVICE_DONTNEED = 4,   /* write the range back if dirty and release its frames */
+    HANARE_ADVICE_INT_ = 0x7fffffff /* not an advice: makes every int a value of the type */
 } hanare_advice;
 
 /* SEQUENTIAL, RANDOM and NORMAL hold for the whole region that contains the range, until changed;
@@ -100,7 +101,11 @@ HANARE_API hanare_status hanare_advise(hanare_pool *pool, const void *address, s
 /* Starts fetching the blocks of a range and returns at once; the same as WILLNEED. */
 HANARE_API hanare_status hanare_prefetch(hanare_pool *pool, const void *address, size_t bytes);
 
-typedef enum hanare_access { HANARE_ACCESS_READ = 1, HANARE_ACCESS_WRITE = 2 } hanare_access;
+typedef enum hanare_access {
+    HANARE_ACCESS_READ = 1,
+    HANARE_ACCESS_WRITE = 2,
+    HANARE_ACCESS_INT_ = 0x7fffffff /* not an access: makes every int a value of the type */
+} hanare_access;
 
 /* Makes every block of the range resident with the given right and keeps it so until hanare_unpin
  * of the same range; pins nest.  Pinned memory may be handed to system calls and devices.

@@ -182,6 +182,11 @@ bool Keeper::flush_some() noexcept {
         job = jobs_.front();
     }
     if (job == nullptr) return false;
+    if (job->drop) {
+        // What was to be read ahead is not wanted any more.
+        pager_.drop_read_ahead(*job->region);
+        if (has_request_ && request_.region == job->region) drop_request();
+    }
     bool any = false;
     while (job->next < job->last && waiting_ == nullptr) {
         if (flush_block(*job) == Step::kWait) return any;

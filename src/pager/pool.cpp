@@ -229,6 +229,7 @@ Result<void> Pool::advise(const void* address, uint64_t bytes, hanare_advice adv
             uint64_t pinned_dirty = 0;
             return flush_span(span, true, &pinned_dirty);
         }
+        case HANARE_ADVICE_INT_: break;
     }
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "advice: %d is not one of HANARE_ADVICE_*",
                 static_cast<int>(advice));
