@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# How tests are registered.  Labels: unit, integration, stress, model, checks, install; `asan` in
+# How tests are registered.  Labels: unit, integration, stress, model, fuzz, checks, install; `asan` in
 # addition on what belongs to the quick sanitizer subset that `make test` builds and runs.
 
 # SIGSEGV and SIGBUS are Hanare's, and so are the alternate signal stacks: a sanitizer that unmaps
