@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# How tests are registered.  Labels: unit, integration, stress, model, fuzz, checks, install; `asan` in
-# addition on what belongs to the quick sanitizer subset that `make test` builds and runs.
+# How tests are registered.  Labels: unit, integration, stress, model, fuzz, checks, install; `asan`
+# in addition on what belongs to the quick sanitizer subset that `make test` builds and runs.
 
 # SIGSEGV and SIGBUS are Hanare's, and so are the alternate signal stacks: a sanitizer that unmaps
 # "its" stack at thread exit would unmap ours.
@@ -21,7 +21,8 @@ list(APPEND HANARE_TEST_ENVIRONMENT "TSAN_OPTIONS=${tsan}")
 add_custom_target(hanare_asan_tests)
 
 # hanare_add_test(NAME name COMMAND command... LABELS label... [TARGET target] [TIMEOUT_S seconds]
-#                 [ENVIRONMENT NAME=VALUE...] [WORKING_DIRECTORY directory] [SKIP_CODE code] [SERIAL])
+#                 [ENVIRONMENT NAME=VALUE...] [WORKING_DIRECTORY directory] [SKIP_CODE code]
+#                 [SERIAL])
 # TARGET is the program under test, built with the `asan` subset when the test has that label.
 # SKIP_CODE is the exit status that means "cannot run here, the output says why".
 # SERIAL: the machine must be otherwise quiet (measures memory, fills the disk, needs all cores).
