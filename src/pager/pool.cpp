@@ -32,14 +32,6 @@ Result<void> check_block_bytes(uint64_t block_bytes) {
                 static_cast<unsigned long long>(block_bytes));
 }
 
-Result<std::unique_ptr<Engine>> open_engine(EngineChoice choice) {
-    if (choice != EngineChoice::kSigbusCopy) {
-        auto engine = open_sigbus_move();
-        if (engine || choice == EngineChoice::kSigbusMove) return engine;
-    }
-    return open_sigbus_copy();
-}
-
 }  // namespace
 
 Pool::Pool(const PoolOptions& options)

@@ -13,15 +13,13 @@
 #include "base/result.hpp"
 #include "hanare/pool.h"
 #include "hanare/stats.h"
-#include "pager/fault/engine.hpp"
+#include "pager/engines.hpp"
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/keeper.hpp"
 #include "store/store.hpp"
 
 namespace hanare::pager {
-
-enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy };
 
 struct PoolOptions {
     uint64_t local_bytes = 0;
@@ -77,7 +75,7 @@ private:
     const uint64_t block_bytes_;
     FrameTable frames_;
     std::unique_ptr<store::Store> store_;
-    std::unique_ptr<Engine> engine_;
+    EngineOwner engine_{nullptr, nullptr};
     std::unique_ptr<Pager> pager_;
     std::unique_ptr<Keeper> keeper_;
 

@@ -68,8 +68,8 @@ public:
     ~FarPool();
 
     hanare_pool* get() const { return pool_; }
-    // Where the store's unnamed file was made; gone already, so that nothing is left when the process
-    // dies, as some scenarios do.
+    // Where the store's unnamed file was made; gone already, so that nothing is left when the
+    // process dies, as some scenarios do.
     const std::string& directory() const { return directory_; }
 
     std::byte* alloc(uint64_t bytes, uint64_t block_bytes = 0);

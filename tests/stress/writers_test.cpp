@@ -111,7 +111,7 @@ TEST_P(Writers, LoseNothingWhileBlocksAreEvicted) {
                 static_cast<unsigned long long>(counters.read_faults + counters.write_faults));
     EXPECT_EQ(lost, 0u);
     EXPECT_GE(written, total);
-    EXPECT_GT(counters.write_backs, options_.local_bytes / options_.block_bytes);
+    EXPECT_GT(counters.write_backs, 0u) << "nothing was evicted";
 }
 
 // One thread, random single words, read and written in any mix, against a shadow copy; with advice,

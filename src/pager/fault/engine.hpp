@@ -6,16 +6,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-
-#include "base/result.hpp"
-
 namespace hanare::pager {
 
 class Engine {
 public:
-    virtual ~Engine() = default;
-
     virtual const char* name() const noexcept = 0;
 
     // Prepares the range of a region, and the arena that holds slots; none of it touched yet.
@@ -41,10 +35,11 @@ public:
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
 
     virtual void abandon_in_child() noexcept = 0;
-};
 
-// Both fail with NOT_SUPPORTED where the kernel lacks what they need.
-Result<std::unique_ptr<Engine>> open_sigbus_move();
-Result<std::unique_ptr<Engine>> open_sigbus_copy();
+protected:
+    // Whoever owns an engine knows its type (engines.cpp): a virtual destructor would bring
+    // operator delete into code that fault handlers run.
+    ~Engine() = default;
+};
 
 }  // namespace hanare::pager

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fault/frame_table.hpp"
 
-#include <bit>
 #include <new>
 #include <sys/mman.h>
 
@@ -19,68 +18,12 @@ constexpr uint64_t kProtectedDenominator = 4;
 // Read-ahead that nobody used may fill one part in kAheadShare of the budget.
 constexpr uint64_t kAheadShare = 4;
 
-uint32_t class_index(uint64_t block_bytes) {
-    return static_cast<uint32_t>(std::countr_zero(block_bytes) - std::countr_zero(kBlockBytesMin));
-}
-
 // Staged because its write-back failed; worth another try.
 bool unwritten(uint32_t word) {
     return block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) != 0;
 }
 
 }  // namespace
-
-Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine) {
-    const uint64_t slots = budget_bytes_ / (block_bytes + sizeof(Frame));
-    if (slots < kFramesMin) {
-        return fail(HANARE_STATUS_LIMIT,
-                    "a local budget of %s holds only %llu blocks of %s, at least %llu are needed: "
-                    "raise the budget or take smaller blocks",
-                    format_size(budget_bytes_).c_str(), static_cast<unsigned long long>(slots),
-                    format_size(block_bytes).c_str(), static_cast<unsigned long long>(kFramesMin));
-    }
-    {
-        const sys::LockGuard guard(lock_);
-        FrameClass& known = classes_[class_index(block_bytes)];
-        if (known.open()) return &known;
-    }
-    const uint32_t capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, UINT32_MAX));
-    HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve(capacity * block_bytes,
-                                                        std::max(block_bytes, kHugePageBytes)));
-    HANARE_TRY_ASSIGN(
-        auto descriptors,
-        sys::Mapping::reserve(round_up(capacity * sizeof(Frame), kOsPageBytes), kOsPageBytes));
-    arena.advise(MADV_DONTFORK);
-    // Blocks come and go in pieces smaller than a huge page.
-    arena.advise(MADV_NOHUGEPAGE);
-    if (const int error = engine.attach_arena(arena.address(), arena.bytes()); error != 0) {
-        return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register the frames");
-    }
-    const sys::LockGuard guard(lock_);
-    FrameClass& frame_class = classes_[class_index(block_bytes)];
-    if (!frame_class.open()) {
-        frame_class.block_bytes = block_bytes;
-        frame_class.capacity = capacity;
-        frame_class.arena = std::move(arena);
-        frame_class.descriptors = std::move(descriptors);
-    }
-    return &frame_class;
-}
-
-Result<void> FrameTable::charge_metadata(uint64_t bytes, uint64_t block_bytes) {
-    const sys::LockGuard guard(lock_);
-    const uint64_t floor = kFramesMin * largest_cost(block_bytes);
-    if (metadata_bytes_ + bytes + pinned_bytes_ + floor > budget_bytes_) {
-        return fail(
-            HANARE_STATUS_LIMIT,
-            "the tables need %s of the local budget of %s and leave no room for %llu blocks "
-            "of %s: raise the budget or take larger blocks",
-            format_size(metadata_bytes_ + bytes).c_str(), format_size(budget_bytes_).c_str(),
-            static_cast<unsigned long long>(kFramesMin), format_size(block_bytes).c_str());
-    }
-    metadata_bytes_ += bytes;
-    return {};
-}
 
 void FrameTable::refund_metadata(uint64_t bytes) noexcept {
     {

@@ -5,7 +5,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "hook/signals.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
 #include "telemetry/raw_line.hpp"
@@ -107,6 +106,8 @@ bool serve_fault(Region& region, const void* address, bool write) noexcept {
     return false;
 }
 
+}  // namespace
+
 bool receive_sigbus(int, siginfo_t* info, void* context) noexcept {
     if (info->si_code != BUS_ADRERR) return false;  // sent by kill(), or a hardware error
     const void* address = info->si_addr;
@@ -120,13 +121,6 @@ bool receive_sigbus(int, siginfo_t* info, void* context) noexcept {
     region->leave();
     errno = saved_errno;
     return served;
-}
-
-}  // namespace
-
-Result<void> claim_faults() {
-    static const Result<void> claimed = hook::claim_signal(SIGBUS, receive_sigbus);
-    return claimed;
 }
 
 bool in_fault_handler() noexcept { return thread_state.depth != 0; }

@@ -10,7 +10,10 @@
 
 namespace hanare::pager {
 
-// Claims SIGBUS for the pager; the first call does the work.  Normal context.
+// Serves faults on far memory; false for every other SIGBUS.  A hook::SignalReceiver.
+bool receive_sigbus(int signal_number, siginfo_t* info, void* context) noexcept;
+
+// Claims SIGBUS for the pager; the first call does the work.  Normal context (claim.cpp).
 Result<void> claim_faults();
 
 // True while the calling thread is inside the handler.  Tests use it to trap what must not happen

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine sigbus-copy: for kernels without UFFDIO_MOVE (before 6.8).  Blocks are mapped by
+// UFFDIO_COPY, write-protected in the same step when they are read, so clean tracking is exact
+// without comparing; they are unmapped by write protection, a copy back into the slot and
+// MADV_DONTNEED.  The side that was copied from gives its pages back, so a block occupies memory
+// once.
+#pragma once
+
+#include <utility>
+
+#include "pager/fault/engine.hpp"
+#include "sys/uffd.hpp"
+
+namespace hanare::pager {
+
+class SigbusCopy final : public Engine {
+public:
+    explicit SigbusCopy(sys::Userfault userfault) : userfault_(std::move(userfault)) {}
+
+    const char* name() const noexcept override { return "sigbus-copy"; }
+    int attach(std::byte* range, size_t bytes) noexcept override;
+    int attach_arena(std::byte*, size_t) noexcept override { return 0; }
+    // Pages of slots come and go; the kernel provides them, as zeros, when they are touched.
+    int populate(std::byte*, size_t) noexcept override { return 0; }
+    int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
+                          bool* written) noexcept override;
+    int allow_writes(std::byte* block, size_t bytes) noexcept override;
+    int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    void abandon_in_child() noexcept override { userfault_.close(); }
+
+private:
+    int copy_in(std::byte* block, std::byte* slot, size_t bytes, bool write_protected) noexcept;
+
+    sys::Userfault userfault_;
+};
+
+}  // namespace hanare::pager
