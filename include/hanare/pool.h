@@ -12,9 +12,11 @@
  *      hanare_free must not run while another thread uses what they end.
  *   5. Sizes and addresses are in bytes.
  *
- * Limits to know: a system call that is given absent far memory fails with EFAULT (pin the range
- * first, hanare_pin).  A child of fork() does not inherit far memory; touching it there ends the
- * child with SIGBUS and one line of explanation.
+ * Limits to know: a system call that is given far memory fails with EFAULT where it is absent, and
+ * where it would write to memory that has not been written since it was fetched or flushed.  Pin
+ * the range first, with the access that the call needs (hanare_pin).  A child of fork() does not
+ * inherit far memory: every call there returns FORKED, and touching far memory ends the child with
+ * SIGBUS and one line of explanation.
  */
 #ifndef HANARE_POOL_H
 #define HANARE_POOL_H
@@ -34,7 +36,7 @@ typedef struct hanare_pool hanare_pool;
 
 typedef struct hanare_pool_options {
     size_t struct_size;
-    /* Local memory for frames and their metadata, at least 16 blocks.  Default: 80 % of the
+    /* Local memory for frames and tables: at least 16 blocks and a little.  Default: 80 % of the
      * cgroup limit or of MemAvailable, whichever is smaller. */
     uint64_t local_bytes;
     /* Where absent blocks live: "file:DIR[?size=SIZE]".  Default: a file in $TMPDIR, else

@@ -2,6 +2,7 @@
 #include "base/assert.hpp"
 
 #include <cstring>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace hanare {
@@ -32,8 +33,8 @@ void assert_failed(const char* expression, const char* file, int line) noexcept 
     } while (line > 0);
     append(end, limit, digit);
     *end++ = '\n';
-    [[maybe_unused]] const ssize_t ignored =
-        write(STDERR_FILENO, text, static_cast<size_t>(end - text));
+    // Not write(3), which is a cancellation point.
+    syscall(SYS_write, STDERR_FILENO, text, static_cast<size_t>(end - text));
     __builtin_trap();
 }
 

@@ -14,6 +14,7 @@
 #include "hook/disposition.hpp"
 #include "hook/kernel_signals.hpp"
 #include "hook/signal_mask.hpp"
+#include "sys/signal.hpp"
 #include "hook/wrappers.hpp"
 
 namespace hanare::hook {
@@ -21,7 +22,7 @@ namespace hanare::hook {
 namespace {
 
 constexpr int kSignalsMax = 64;
-constexpr SignalBits kAllSignals = ~SignalBits{0};
+constexpr SignalBits kAllSignals = sys::kEverySignal;
 
 struct Claim {
     std::atomic<SignalReceiver> receiver{nullptr};

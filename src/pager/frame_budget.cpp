@@ -55,19 +55,25 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
     return &frame_class;
 }
 
-Result<void> FrameTable::charge_metadata(uint64_t bytes, uint64_t block_bytes) {
-    const sys::LockGuard guard(lock_);
-    const uint64_t floor = kFramesMin * largest_cost(block_bytes);
-    if (metadata_bytes_ + bytes + pinned_bytes_ + floor > budget_bytes_) {
-        return fail(
-            HANARE_STATUS_LIMIT,
-            "the tables need %s of the local budget of %s and leave no room for %llu blocks "
-            "of %s: raise the budget or take larger blocks",
-            format_size(metadata_bytes_ + bytes).c_str(), format_size(budget_bytes_).c_str(),
-            static_cast<unsigned long long>(kFramesMin), format_size(block_bytes).c_str());
+Result<void> FrameTable::charge_region(FrameClass& frame_class, uint64_t table_bytes) {
+    uint64_t tables = 0;
+    uint64_t floor = 0;
+    {
+        const sys::LockGuard guard(lock_);
+        ++frame_class.regions;
+        metadata_bytes_ += table_bytes;
+        tables = metadata_bytes_;
+        floor = floor_bytes();
+        if (tables + pinned_bytes_ + floor <= budget_bytes_) return {};
+        --frame_class.regions;
+        metadata_bytes_ -= table_bytes;
     }
-    metadata_bytes_ += bytes;
-    return {};
+    return fail(HANARE_STATUS_LIMIT,
+                "of the local budget of %s the tables need %s and %llu of the largest blocks %s, "
+                "besides what is pinned: raise the budget, or take larger blocks (smaller tables) "
+                "or smaller ones",
+                format_size(budget_bytes_).c_str(), format_size(tables).c_str(),
+                static_cast<unsigned long long>(kFramesMin), format_size(floor).c_str());
 }
 
 }  // namespace hanare::pager

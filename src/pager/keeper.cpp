@@ -13,6 +13,8 @@ namespace {
 
 // Reads queue behind writes in the device, so write-back leaves room for them.
 constexpr uint64_t kCleaningBytesMax = 4 * kMiB;
+// Looked at in one turn.
+constexpr uint32_t kReadAheadBlocksMax = 256;
 
 }  // namespace
 
@@ -109,7 +111,8 @@ bool Keeper::submit(Frame& frame) noexcept {
 
 bool Keeper::read_ahead_some() noexcept {
     bool any = false;
-    while (waiting_ == nullptr) {
+    // A bounded part, since completions and evictions wait meanwhile.
+    for (uint32_t blocks = 0; waiting_ == nullptr && blocks < kReadAheadBlocksMax; ++blocks) {
         if (!has_request_) {
             if (!pager_.next_read_ahead(request_)) return any;
             has_request_ = true;
@@ -142,14 +145,16 @@ void Keeper::drop_request() noexcept {
 
 bool Keeper::evict_some() noexcept {
     if (waiting_ != nullptr || write_failed_) return false;
-    if (!pager_.is_overcommitted()) {
+    const bool excess = pager_.frames().excess_bytes() > 0;
+    if (excess) pager_.frames().trim();
+    if (!pager_.is_overcommitted() && !excess) {
         evicting_ = false;
         return false;
     }
     const uint64_t low = pager_.low_water_bytes();
     const uint64_t available = pager_.frames().available_bytes() + cleaning_bytes_;
-    if (available < low) evicting_ = true;
-    if (available >= 2 * low) evicting_ = false;
+    if (available < low || excess) evicting_ = true;
+    if (available >= 2 * low && !excess) evicting_ = false;
     if (!evicting_ || cleaning_bytes_ >= kCleaningBytesMax) return false;
 
     FrameQueue queue = FrameQueue::kNone;
@@ -158,11 +163,7 @@ bool Keeper::evict_some() noexcept {
     const Park park = queue == FrameQueue::kDrop ? Park::kFree : Park::kSecondChance;
     bool dirty = false;
     if (pager_.withdraw(*frame, &dirty) != HANARE_STATUS_OK) return false;
-    if (dirty) {
-        start_write(*frame, park, nullptr);
-    } else {
-        pager_.finish_clean(*frame, park);
-    }
+    finish_or_write(*frame, dirty, park, nullptr);
     return true;
 }
 
@@ -182,10 +183,13 @@ bool Keeper::flush_some() noexcept {
         job = jobs_.front();
     }
     if (job == nullptr) return false;
-    if (job->drop) {
+    if (job->drop && job->next == job->first) {
         // What was to be read ahead is not wanted any more.
-        pager_.drop_read_ahead(*job->region);
-        if (has_request_ && request_.region == job->region) drop_request();
+        pager_.drop_read_ahead(*job->region, job->first, job->last);
+        if (has_request_ && request_.region == job->region &&
+            request_.overlaps(job->first, job->last)) {
+            drop_request();
+        }
     }
     bool any = false;
     while (job->next < job->last && waiting_ == nullptr) {
@@ -220,7 +224,8 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
             case BlockState::kStaged:
                 if ((word & block_word::kDirty) == 0 && !job.drop) return Step::kNext;
                 if (block.try_enter(word, BlockState::kWriting)) {
-                    return flush_staged(job, block, word);
+                    flush_staged(job, block, (word & block_word::kDirty) != 0);
+                    return Step::kNext;
                 }
                 break;
             case BlockState::kReadOnly:
@@ -232,7 +237,8 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
                     return Step::kNext;
                 }
                 if (block.try_enter(word, BlockState::kWithdrawing)) {
-                    return flush_mapped(job, block, word);
+                    flush_mapped(job, block);
+                    return Step::kNext;
                 }
                 break;
             case BlockState::kWriting:
@@ -243,7 +249,7 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
     }
 }
 
-Keeper::Step Keeper::flush_mapped(FlushJob& job, Block& block, uint32_t) noexcept {
+void Keeper::flush_mapped(FlushJob& job, Block& block) noexcept {
     Frame& frame = *job.region->frame_of(block);
     pager_.frames().dequeue(frame);
     job.region->enter();
@@ -251,28 +257,25 @@ Keeper::Step Keeper::flush_mapped(FlushJob& job, Block& block, uint32_t) noexcep
     const hanare_status status = pager_.withdraw(frame, &dirty);
     if (status != HANARE_STATUS_OK) {
         job.status = status;
-        return Step::kNext;
+        return;
     }
-    const Park park = job.drop ? Park::kFree : Park::kKeep;
-    if (dirty) {
-        start_write(frame, park, &job);
-    } else {
-        pager_.finish_clean(frame, park);
-    }
-    return Step::kNext;
+    finish_or_write(frame, dirty, job.drop ? Park::kFree : Park::kKeep, &job);
 }
 
-Keeper::Step Keeper::flush_staged(FlushJob& job, Block& block, uint32_t word) noexcept {
+void Keeper::flush_staged(FlushJob& job, Block& block, bool dirty) noexcept {
     Frame& frame = *job.region->frame_of(block);
     pager_.frames().dequeue(frame);
     job.region->enter();
-    const Park park = job.drop ? Park::kFree : Park::kKeep;
-    if ((word & block_word::kDirty) != 0) {
-        start_write(frame, park, &job);
+    finish_or_write(frame, dirty, job.drop ? Park::kFree : Park::kKeep, &job);
+}
+
+// Ends the eviction of a withdrawn block.
+void Keeper::finish_or_write(Frame& frame, bool dirty, Park park, FlushJob* job) noexcept {
+    if (dirty) {
+        start_write(frame, park, job);
     } else {
         pager_.finish_clean(frame, park);
     }
-    return Step::kNext;
 }
 
 }  // namespace hanare::pager

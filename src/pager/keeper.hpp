@@ -21,6 +21,7 @@ namespace hanare::pager {
 // waits for it.  `drop` also gives the frames up.
 struct FlushJob : ListLink {
     Region* region = nullptr;
+    uint32_t first = 0;
     uint32_t next = 0;
     uint32_t last = 0;
     bool drop = false;
@@ -55,12 +56,13 @@ private:
     bool submit(Frame& frame) noexcept;
     void complete(Frame& frame) noexcept;
     void start_write(Frame& frame, Park park, FlushJob* job) noexcept;
+    void finish_or_write(Frame& frame, bool dirty, Park park, FlushJob* job) noexcept;
     void drop_request() noexcept;
 
     enum class Step { kNext, kWait };
     Step flush_block(FlushJob& job) noexcept;
-    Step flush_mapped(FlushJob& job, Block& block, uint32_t word) noexcept;
-    Step flush_staged(FlushJob& job, Block& block, uint32_t word) noexcept;
+    void flush_mapped(FlushJob& job, Block& block) noexcept;
+    void flush_staged(FlushJob& job, Block& block, bool dirty) noexcept;
     bool finish_if_done(FlushJob& job) noexcept;
 
     Pager& pager_;

@@ -66,6 +66,7 @@ Pool::~Pool() {
 }
 
 Result<void> Pool::check_unpinned() {
+    const sys::SignalBlock signals;
     const uint64_t pinned = frames_.pinned_bytes();
     if (pinned == 0) return {};
     return fail(HANARE_STATUS_BUSY, "the pool cannot be closed: %s are pinned",
@@ -90,6 +91,8 @@ Result<void*> Pool::alloc(uint64_t bytes, uint64_t block_bytes) {
 }
 
 Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
+    // What can throw comes before what would have to be undone.
+    regions_.reserve(regions_.size() + 1);
     auto region = std::make_unique<Region>();
     region->pager = pager_.get();
     region->block_bytes = block_bytes;
@@ -107,19 +110,18 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
         return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register %s",
                           format_size(rounded).c_str());
     }
-    HANARE_TRY(frames_.charge_metadata(table_bytes, block_bytes));
-    auto offset = store_->reserve(rounded);
-    if (!offset) {
-        frames_.refund_metadata(table_bytes);
-        return std::unexpected(offset.error());
-    }
-    region->store_offset = *offset;
+    HANARE_TRY(frames_.charge_region(*region->frame_class, table_bytes));
+    const auto refund = [this](Region* given_up) {
+        frames_.refund_region(*given_up->frame_class, given_up->block_table.bytes());
+    };
+    std::unique_ptr<Region, decltype(refund)> charged(region.get(), refund);
+    HANARE_TRY_ASSIGN(region->store_offset, store_->reserve(rounded));
     const sys::LockGuard guard(region_table_lock);
     if (const auto published = region_table().publish(*region); !published) {
-        frames_.refund_metadata(table_bytes);
-        store_->release(*offset, rounded);
+        store_->release(region->store_offset, rounded);
         return std::unexpected(published.error());
     }
+    charged.release();
     pager_->virtual_bytes.fetch_add(rounded);
     regions_.push_back(std::move(region));
     return regions_.back().get();
@@ -165,12 +167,12 @@ void Pool::end_region(Region& region) noexcept {
     // Who chose a victim or a frame of this region before has entered it by now; nobody does so
     // afterwards.
     frames_.wait_for_others();
-    pager_->drop_read_ahead(region);
+    pager_->drop_read_ahead(region, 0, region.block_count);
     keeper_->kick();
     region.wait_until_left();
     release_blocks(region);
     pager_->virtual_bytes.fetch_sub(region.range.bytes());
-    frames_.refund_metadata(region.block_table.bytes());
+    frames_.refund_region(*region.frame_class, region.block_table.bytes());
     store_->release(region.store_offset, region.range.bytes());
 #define HANARE_ADD(name, text) ended_.name += region.counters.name.load();
     HANARE_COUNTER_MAP(HANARE_ADD)
@@ -178,12 +180,13 @@ void Pool::end_region(Region& region) noexcept {
 }
 
 void Pool::release_blocks(Region& region) noexcept {
+    // The pages go before their bytes are given to others.
+    sys::advise(region.begin(), region.range.bytes(), MADV_DONTNEED);
     for (uint32_t i = 0; i < region.block_count; ++i) {
         Block& block = region.block(i);
         const uint32_t word = block.load();
         if (block_word::state(word) == BlockState::kAbsent) continue;
         Frame& frame = *region.frame_of(block);
-        // Pages of a mapped block go with the mapping.
         frames_.release(frame, block_word::resident(word));
     }
 }
@@ -202,7 +205,7 @@ Result<Pool::Span> Pool::span_of(const void* address, uint64_t bytes) noexcept {
                     "%p and %llu bytes are not inside one region of this pool", address,
                     static_cast<unsigned long long>(bytes));
     }
-    return Span{region, region->index_of(begin), region->index_of(begin + bytes - 1) + 1};
+    return enter(*region, region->index_of(begin), region->index_of(begin + bytes - 1) + 1);
 }
 
 Result<void> Pool::advise(const void* address, uint64_t bytes, hanare_advice advice) {
@@ -227,17 +230,28 @@ Result<void> Pool::advise(const void* address, uint64_t bytes, hanare_advice adv
                 static_cast<int>(advice));
 }
 
+// A block is charged for while it is pinned: by the pin that is the first, until the unpin that is
+// the last.
 hanare_status Pool::pin_block(Region& region, uint32_t index, bool write) noexcept {
-    const bool reserved = frames_.reserve_pinned(region.block_bytes);
+    const bool within_limit = frames_.charge_pinned(region.block_bytes);
     // A block that is pinned already needs no further frame.
-    if (!reserved && !block_word::pinned(region.block(index).load())) return HANARE_STATUS_LIMIT;
+    if (!within_limit && !block_word::pinned(region.block(index).load())) {
+        frames_.refund_pinned(region.block_bytes);
+        return HANARE_STATUS_LIMIT;
+    }
     bool first = false;
     const hanare_status status = pager_->pin(region, index, write, &first);
-    if (reserved && !first) frames_.refund_pinned(region.block_bytes);
-    if (reserved || !first) return status;
-    bool last = false;  // the other pin ended meanwhile
-    pager_->unpin(region, index, &last);
+    if (status != HANARE_STATUS_OK || !first) frames_.refund_pinned(region.block_bytes);
+    if (status != HANARE_STATUS_OK || !first || within_limit) return status;
+    unpin_block(region, index);  // the pin that was there before has ended meanwhile
     return HANARE_STATUS_LIMIT;
+}
+
+bool Pool::unpin_block(Region& region, uint32_t index) noexcept {
+    bool last = false;
+    if (!pager_->unpin(region, index, &last)) return false;
+    if (last) frames_.refund_pinned(region.block_bytes);
+    return true;
 }
 
 Result<void> Pool::pin(const void* address, uint64_t bytes, hanare_access access) {
@@ -250,7 +264,7 @@ Result<void> Pool::pin(const void* address, uint64_t bytes, hanare_access access
     for (uint32_t i = span.first; i < span.last; ++i) {
         const hanare_status status = pin_block(*span.region, i, access == HANARE_ACCESS_WRITE);
         if (status == HANARE_STATUS_OK) continue;
-        HANARE_TRY(unpin_span(span, i));
+        unpin_span(span, i);
         return fail(status, "cannot pin %llu bytes at %p: %s; %s are pinned of a budget of %s",
                     static_cast<unsigned long long>(bytes), address, hanare_status_text(status),
                     format_size(frames_.pinned_bytes()).c_str(),
@@ -268,16 +282,12 @@ Result<void> Pool::unpin(const void* address, uint64_t bytes) {
                     "cannot unpin %llu bytes at %p: block %u is not pinned",
                     static_cast<unsigned long long>(bytes), address, i);
     }
-    return unpin_span(span, span.last);
+    unpin_span(span, span.last);
+    return {};
 }
 
-Result<void> Pool::unpin_span(const Span& span, uint32_t last) noexcept {
-    for (uint32_t i = span.first; i < last; ++i) {
-        bool last_pin = false;
-        pager_->unpin(*span.region, i, &last_pin);
-        if (last_pin) frames_.refund_pinned(span.region->block_bytes);
-    }
-    return {};
+void Pool::unpin_span(const Span& span, uint32_t last) noexcept {
+    for (uint32_t i = span.first; i < last; ++i) unpin_block(*span.region, i);
 }
 
 Result<void> Pool::flush(const void* address, uint64_t bytes) {
@@ -286,11 +296,11 @@ Result<void> Pool::flush(const void* address, uint64_t bytes) {
     if (address == nullptr && bytes == 0) {
         const sys::LockGuard guard(lock_);
         for (const auto& region : regions_) {
-            spans.push_back({region.get(), 0, region->block_count});
+            spans.push_back(enter(*region, 0, region->block_count));
         }
     } else {
-        HANARE_TRY_ASSIGN(const Span span, span_of(address, bytes));
-        spans.push_back(span);
+        HANARE_TRY_ASSIGN(Span span, span_of(address, bytes));
+        spans.push_back(std::move(span));
     }
     uint64_t pinned_dirty = 0;
     for (const Span& span : spans) HANARE_TRY(flush_span(span, false, &pinned_dirty));
@@ -301,8 +311,8 @@ Result<void> Pool::flush(const void* address, uint64_t bytes) {
 
 Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept {
     FlushJob job;
-    job.region = span.region;
-    job.next = span.first;
+    job.region = span.region.get();
+    job.first = job.next = span.first;
     job.last = span.last;
     job.drop = drop;
     keeper_->run(job);

@@ -54,11 +54,19 @@ public:
     std::string describe_store() const { return store_->describe(); }
 
 private:
+    struct Leave {
+        void operator()(Region* region) const noexcept { region->leave(); }
+    };
+    // Blocks of an entered region; it cannot end meanwhile.
     struct Span {
-        Region* region;
+        std::unique_ptr<Region, Leave> region;
         uint32_t first;
         uint32_t last;  // one past the end
     };
+    static Span enter(Region& region, uint32_t first, uint32_t last) {
+        region.enter();
+        return {std::unique_ptr<Region, Leave>(&region), first, last};
+    }
 
     explicit Pool(const PoolOptions& options);
 
@@ -68,8 +76,9 @@ private:
     void shrink_to_budget() noexcept;
     Region* find(const void* address) noexcept HANARE_REQUIRES(lock_);
     Result<Span> span_of(const void* address, uint64_t bytes) noexcept;
-    Result<void> unpin_span(const Span& span, uint32_t last) noexcept;
+    void unpin_span(const Span& span, uint32_t last) noexcept;
     hanare_status pin_block(Region& region, uint32_t index, bool write) noexcept;
+    bool unpin_block(Region& region, uint32_t index) noexcept;
     Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept;
 
     const uint64_t block_bytes_;

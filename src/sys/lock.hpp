@@ -17,9 +17,8 @@
 
 namespace hanare::sys {
 
-// Lower ranks are taken first.  docs/architecture.md, "Lock order".
+// Lower ranks are taken first.  docs/architecture.md, "Threads and locks".
 enum class LockRank : uint32_t {
-    kRuntime = 10,   // the runtime object: list of pools
     kPool = 20,      // a pool's regions
     kRegions = 25,   // changes of the process's region table
     kFrames = 30,    // frame lists and replacement queues

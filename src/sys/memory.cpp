@@ -61,13 +61,18 @@ int advise(void* address, size_t bytes, int advice) noexcept {
 
 int poison(void* address, size_t bytes) noexcept {
     const int saved_errno = errno;
-    int error = 0;
     const int empty = memfd_create("hanare-poison", MFD_CLOEXEC);
-    if (empty < 0 || mmap(address, bytes, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty, 0) == MAP_FAILED) {
-        error = errno;
+    void* mapped = MAP_FAILED;
+    if (empty >= 0) {
+        mapped = mmap(address, bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty, 0);
+        close(empty);
     }
-    if (empty >= 0) close(empty);
+    if (mapped == MAP_FAILED) {
+        mapped = mmap(address, bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    }
+    const int error = mapped == MAP_FAILED ? errno : 0;
     errno = saved_errno;
     return error;
 }

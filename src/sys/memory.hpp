@@ -49,7 +49,8 @@ private:
 int advise(void* address, size_t bytes, int advice) noexcept;
 
 // Replaces [address, address + bytes) by a mapping whose every access raises SIGBUS (a file of no
-// length).  Returns 0 or an errno value.  Async-signal-safe.
+// length), or SIGSEGV where no descriptor is left.  Returns 0 or an errno value.
+// Async-signal-safe.
 int poison(void* address, size_t bytes) noexcept;
 
 }  // namespace hanare::sys

@@ -18,7 +18,8 @@ void set_signal_mask(const sigset_t& mask, sigset_t* saved) noexcept {
 
 SignalBlock::SignalBlock() noexcept {
     sigset_t all;
-    std::memset(&all, 0xff, sizeof all);
+    sigemptyset(&all);
+    std::memcpy(&all, &kEverySignal, sizeof kEverySignal);
     set_signal_mask(all, &saved_);
 }
 

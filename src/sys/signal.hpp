@@ -4,8 +4,16 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 
 namespace hanare::sys {
+
+// Bits of a kernel signal mask.
+using SignalBits = uint64_t;
+
+// Every signal but the one by which libc makes all threads change their user (setuid and its
+// family wait until every thread has taken it; its handler makes one system call).
+inline constexpr SignalBits kEverySignal = ~(SignalBits{1} << (33 - 1));
 
 // Blocks every signal of the calling thread for its life.  Synchronous faults (SIGBUS, SIGSEGV)
 // inside it would kill the process, which is what we want: the pager never faults on far memory.

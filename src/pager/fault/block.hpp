@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The state of one block: a single atomic word, so that every transition is one compare-and-swap.
-// docs/architecture.md, "The life of a block", has the diagram; tests/model/block.pml checks it.
+// docs/block-states.md has the diagram; tests/model/block.pml checks it.
 //
 // Transient states (kFilling, kInstalling, kUpgrading, kWithdrawing, kWriting) have exactly one
 // owner: the thread whose compare-and-swap entered them.  Only the owner may leave them, and only

@@ -73,6 +73,7 @@ struct FrameClass {
     uint64_t block_bytes = 0;
     uint32_t capacity = 0;
     uint32_t created = 0;
+    uint32_t regions = 0;  // with blocks of this size
     sys::Mapping arena;
     sys::Mapping descriptors;
     IntrusiveList<Frame> free;  // last in, first out: the memory is still in the cache

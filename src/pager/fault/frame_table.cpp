@@ -25,29 +25,28 @@ bool unwritten(uint32_t word) {
 
 }  // namespace
 
-void FrameTable::refund_metadata(uint64_t bytes) noexcept {
+void FrameTable::refund_region(FrameClass& frame_class, uint64_t table_bytes) noexcept {
     {
         const sys::LockGuard guard(lock_);
-        metadata_bytes_ -= bytes;
+        metadata_bytes_ -= table_bytes;
+        --frame_class.regions;
     }
     note_progress();
 }
 
-// Of the largest frames in use, or of one of `block_bytes` if that is larger.
-uint64_t FrameTable::largest_cost(uint64_t block_bytes) const noexcept {
-    uint64_t cost = block_bytes + sizeof(Frame);
+// What must remain for blocks that are not pinned.
+uint64_t FrameTable::floor_bytes() const noexcept {
+    uint64_t block_bytes = 0;
     for (const FrameClass& frame_class : classes_) {
-        if (frame_class.open()) cost = std::max(cost, frame_cost(frame_class));
+        if (frame_class.regions > 0) block_bytes = std::max(block_bytes, frame_class.block_bytes);
     }
-    return cost;
+    return kFramesMin * (block_bytes + sizeof(Frame));
 }
 
-bool FrameTable::reserve_pinned(uint64_t bytes) noexcept {
+bool FrameTable::charge_pinned(uint64_t bytes) noexcept {
     const sys::LockGuard guard(lock_);
-    const uint64_t floor = kFramesMin * largest_cost(0);
-    if (metadata_bytes_ + pinned_bytes_ + bytes + floor > budget_bytes_) return false;
     pinned_bytes_ += bytes;
-    return true;
+    return metadata_bytes_ + pinned_bytes_ + floor_bytes() <= budget_bytes_;
 }
 
 void FrameTable::refund_pinned(uint64_t bytes) noexcept {
@@ -60,16 +59,18 @@ uint64_t FrameTable::pinned_bytes() noexcept {
     return pinned_bytes_;
 }
 
-Frame* FrameTable::acquire(FrameClass& frame_class, bool use_ahead) noexcept {
+Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may_create) noexcept {
     for (;;) {
         Frame* foreign = nullptr;
         {
             const sys::LockGuard guard(lock_);
             if (Frame* frame = take_free(frame_class)) return frame;
-            if (Frame* frame = create(frame_class)) return frame;
+            if (Frame* frame = may_create ? create(frame_class) : nullptr) return frame;
             Frame* frame = take_staged(inactive_);
-            if (frame == nullptr && (use_ahead || ahead_bytes_ > budget_bytes_ / kAheadShare))
-                frame = take_staged(ahead_);
+            const bool may_use_ahead =
+                use_ahead == UseAhead::kAlways ||
+                (use_ahead == UseAhead::kBeyondShare && ahead_bytes_ > budget_bytes_ / kAheadShare);
+            if (frame == nullptr && may_use_ahead) frame = take_staged(ahead_);
             if (frame != nullptr && frame->frame_class == &frame_class) return frame;
             foreign = frame != nullptr ? frame : take_foreign_free(frame_class);
         }
@@ -120,7 +121,7 @@ void FrameTable::make_bare(Frame& frame) noexcept {
     if (frame.queue != FrameQueue::kNone) take_out(frame);
     frame.region = nullptr;
     frame.bare = true;
-    used_bytes_ -= frame_cost(*frame.frame_class);
+    used_bytes_ -= frame.frame_class->block_bytes;
     put(frame, FrameQueue::kBare);
 }
 
@@ -139,6 +140,7 @@ Frame* FrameTable::take_foreign_free(const FrameClass& wanted) noexcept {
 }
 
 Frame* FrameTable::new_frame(FrameClass& frame_class) noexcept {
+    metadata_bytes_ += sizeof(Frame);  // for good: descriptors stay
     const uint32_t index = frame_class.created++;
     Frame* frame = new (frame_class.frame(index)) Frame;
     frame->index = index;
@@ -150,8 +152,8 @@ Frame* FrameTable::new_frame(FrameClass& frame_class) noexcept {
 
 Frame* FrameTable::create(FrameClass& frame_class) noexcept {
     if (Frame* leader = create_chunk(frame_class)) return leader;
-    const uint64_t cost = frame_cost(frame_class);
-    if (used_bytes_ + metadata_bytes_ + cost > budget_bytes_) return nullptr;
+    const uint64_t cost = frame_class.block_bytes;
+    if (used_bytes_ + metadata_bytes_ + cost + sizeof(Frame) > budget_bytes_) return nullptr;
     Frame* frame = frame_class.bare.front();
     if (frame != nullptr) {
         take_out(*frame);
@@ -169,9 +171,9 @@ Frame* FrameTable::create_chunk(FrameClass& frame_class) noexcept {
     if (frame_class.block_bytes < kContiguousBytesMin) return nullptr;
     const auto frames =
         static_cast<uint32_t>(std::max<uint64_t>(1, kHugePageBytes / frame_class.block_bytes));
-    const uint64_t cost = frames * frame_cost(frame_class);
+    const uint64_t cost = frames * frame_class.block_bytes;
     if (frame_class.created % frames != 0 || frame_class.capacity - frame_class.created < frames ||
-        used_bytes_ + metadata_bytes_ + cost > budget_bytes_) {
+        used_bytes_ + metadata_bytes_ + cost + frames * sizeof(Frame) > budget_bytes_) {
         return nullptr;
     }
     used_bytes_ += cost;
@@ -189,7 +191,7 @@ void FrameTable::chunk_populated(Frame& leader, bool success) noexcept {
             Frame& frame = *frame_class.frame(leader.index + i);
             frame.zeroed = success;
             frame.bare = !success;
-            if (!success) used_bytes_ -= frame_cost(frame_class);
+            if (!success) used_bytes_ -= frame_class.block_bytes;
             put(frame, success ? FrameQueue::kFree : FrameQueue::kBare);
         }
         leader.chunk_frames = 0;

@@ -36,16 +36,22 @@ public:
     // Makes sure frames of this size exist.  LIMIT when the budget holds fewer than kFramesMin.
     Result<FrameClass*> open_class(uint64_t block_bytes, Engine& engine);
 
-    // Takes metadata out of the budget, or gives it back.  LIMIT when too little would remain for
-    // `block_bytes`.  Afterwards excess_bytes() may be positive until frames are given up.
-    Result<void> charge_metadata(uint64_t bytes, uint64_t block_bytes);
-    void refund_metadata(uint64_t bytes) noexcept;
+    // Takes the tables of a new region out of the budget, or gives them back when it has ended.
+    // LIMIT when fewer than kFramesMin of the largest blocks in use would remain.  Afterwards
+    // excess_bytes() may be positive until frames are given up.
+    Result<void> charge_region(FrameClass& frame_class, uint64_t table_bytes);
+    void refund_region(FrameClass& frame_class, uint64_t table_bytes) noexcept;
 
-    // A frame without a block: a free one, a new one within the budget, or one whose staged block
-    // is clean (that block becomes absent).  nullptr when a block has to be evicted first.
-    // `use_ahead` permits to give up blocks that were read ahead and not used yet; when they fill
-    // more than their share of the budget they are given up anyhow.
-    Frame* acquire(FrameClass& frame_class, bool use_ahead) noexcept;
+    // Whether blocks that were read ahead and not used yet may be given up for a frame.
+    enum class UseAhead {
+        kNever,
+        kBeyondShare,  // when they fill more than their share of the budget
+        kAlways,
+    };
+    // A frame without a block: a free one, a new one within the budget (may_create), or one whose
+    // staged block is clean (that block becomes absent).  nullptr when a block has to be evicted
+    // first.
+    Frame* acquire(FrameClass& frame_class, UseAhead use_ahead, bool may_create) noexcept;
 
     // Gives a frame back whose block has become absent.  `bare`: its pages are gone, too.
     void release(Frame& frame, bool bare) noexcept;
@@ -85,9 +91,9 @@ public:
     // Frames are created within budget - metadata.
     uint64_t frame_budget_bytes() noexcept;
 
-    // Accounts for frames that cannot be evicted; false when fewer than kFramesMin of the largest
-    // blocks would remain for everything else.
-    bool reserve_pinned(uint64_t bytes) noexcept;
+    // Accounts for frames that cannot be evicted.  False: fewer than kFramesMin of the largest
+    // blocks remain for everything else; it is charged all the same.
+    bool charge_pinned(uint64_t bytes) noexcept;
     void refund_pinned(uint64_t bytes) noexcept;
     uint64_t pinned_bytes() noexcept;
 
@@ -105,7 +111,7 @@ private:
     Frame* take_free(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* create(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* create_chunk(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
-    static Frame* new_frame(FrameClass& frame_class) noexcept;
+    Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass& wanted) noexcept HANARE_REQUIRES(lock_);
     Frame* take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only = false) noexcept
@@ -115,11 +121,8 @@ private:
     IntrusiveList<Frame>* list_of(const Frame& frame) noexcept HANARE_REQUIRES(lock_);
     uint64_t* bytes_of(FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
     void rebalance() noexcept HANARE_REQUIRES(lock_);
-    uint64_t largest_cost(uint64_t block_bytes) const noexcept HANARE_REQUIRES(lock_);
+    uint64_t floor_bytes() const noexcept HANARE_REQUIRES(lock_);
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
-    uint64_t frame_cost(const FrameClass& frame_class) const noexcept {
-        return frame_class.block_bytes + sizeof(Frame);
-    }
 
     const uint64_t budget_bytes_;
 

@@ -13,6 +13,7 @@ namespace hanare::pager {
 using block_word::kDirty;
 using block_word::kSecondChance;
 using block_word::kStored;
+using UseAhead = FrameTable::UseAhead;
 
 namespace {
 
@@ -195,8 +196,9 @@ hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
 }
 
 // A frame with pages, or nullptr.
-Frame* Pager::take_frame(FrameClass& frame_class, bool use_ahead, hanare_status* failure) noexcept {
-    Frame* frame = frames_.acquire(frame_class, use_ahead);
+Frame* Pager::take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead, bool may_create,
+                         hanare_status* failure) noexcept {
+    Frame* frame = frames_.acquire(frame_class, use_ahead, may_create);
     if (frame == nullptr || !frame->bare) return frame;
     const bool leads_chunk = frame->chunk_frames > 0;
     const uint64_t frames = leads_chunk ? frame->chunk_frames : 1;
@@ -213,14 +215,17 @@ Frame* Pager::take_frame(FrameClass& frame_class, bool use_ahead, hanare_status*
 }
 
 Frame* Pager::obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept {
+    // Once the kernel has refused memory, what is there has to do.
+    bool may_create = true;
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
         *failure = HANARE_STATUS_OK;
-        if (Frame* frame = take_frame(frame_class, false, failure)) {
+        if (Frame* frame = take_frame(frame_class, UseAhead::kBeyondShare, may_create, failure)) {
             kick_if_low();
             return frame;
         }
         if (*failure != HANARE_STATUS_OK) {
+            may_create = false;
             ++failures;
             continue;
         }
@@ -231,7 +236,14 @@ Frame* Pager::obtain_frame(FrameClass& frame_class, hanare_status* failure) noex
             ++failures;
             continue;
         }
-        if (Frame* frame = take_frame(frame_class, true, failure)) return frame;
+        if (Frame* frame = take_frame(frame_class, UseAhead::kAlways, may_create, failure)) {
+            return frame;
+        }
+        if (!may_create) {
+            may_create = true;
+            ++failures;
+            continue;
+        }
         if (keeper_ != nullptr) keeper_->kick();
         frames_.wait_progress(seen);
     }
@@ -287,8 +299,8 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
     const int error = engine_.withdraw(address, frame.memory, region.block_bytes);
     if (error != 0) {
         // What was moved and moved back has lost its write protection.
-        const int unprotect_error = engine_.allow_writes(address, region.block_bytes);
-        HANARE_ASSERT(unprotect_error == 0);  // the pages are present
+        // Where that fails, too, the program has unmapped them; its next access will tell.
+        engine_.allow_writes(address, region.block_bytes);
         if (!*dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
         frames_.enqueue(frame, FrameQueue::kProbation);
         block.leave(BlockState::kWritable, kDirty);
@@ -356,7 +368,8 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Frame** frame
         return FillStart::kNothingToDo;
     }
     hanare_status failure = HANARE_STATUS_OK;
-    Frame* found = take_frame(*region.frame_class, false, &failure);
+    // Read-ahead does not live on its own earlier work, which is needed sooner.
+    Frame* found = take_frame(*region.frame_class, UseAhead::kNever, true, &failure);
     if (found == nullptr) return FillStart::kNoFrame;
     if (!block.try_enter(word, BlockState::kFilling)) {
         frames_.release(*found, false);
@@ -417,15 +430,19 @@ hanare_status Pager::pin(Region& region, uint32_t index, bool write, bool* first
     }
 }
 
-void Pager::unpin(Region& region, uint32_t index, bool* last) noexcept {
+bool Pager::unpin(Region& region, uint32_t index, bool* last) noexcept {
     Block& block = region.block(index);
-    const uint32_t before = block.word.fetch_sub(block_word::kPinUnit, std::memory_order_acq_rel);
-    HANARE_ASSERT(block_word::pinned(before));
+    uint32_t before = block.load();
+    do {
+        if (!block_word::pinned(before)) return false;
+    } while (!block.word.compare_exchange_weak(before, before - block_word::kPinUnit,
+                                               std::memory_order_acq_rel));
     *last = !block_word::pinned(before - block_word::kPinUnit);
-    if (!*last) return;
+    if (!*last) return true;
     region.pinned_blocks.fetch_sub(1, std::memory_order_relaxed);
     frames_.requeue_unpinned(region, index);
     frames_.note_progress();
+    return true;
 }
 
 void Pager::request_read_ahead(Region& region, uint32_t first, uint32_t count,
@@ -450,12 +467,12 @@ bool Pager::next_read_ahead(ReadAhead& request) noexcept {
     return true;
 }
 
-void Pager::drop_read_ahead(const Region& region) noexcept {
+void Pager::drop_read_ahead(const Region& region, uint32_t first, uint32_t last) noexcept {
     const sys::LockGuard guard(requests_lock_);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < request_count_; ++i) {
         const ReadAhead request = requests_[(request_first_ + i) % kRequests];
-        if (request.region == &region) {
+        if (request.region == &region && request.overlaps(first, last)) {
             request.region->leave();
         } else {
             requests_[(request_first_ + kept++) % kRequests] = request;

@@ -33,6 +33,11 @@ struct ReadAhead {
     uint32_t first = 0;
     uint32_t count = 0;
     int32_t step = 1;
+
+    bool overlaps(uint32_t begin, uint32_t end) const noexcept {
+        const uint32_t low = step > 0 ? first : first - (count - 1);
+        return count > 0 && low < end && begin < low + count;
+    }
 };
 
 class Pager {
@@ -48,8 +53,8 @@ public:
 
     // As serve(), and pins the block; *first: it had no pin.  LIMIT when it has too many pins.
     hanare_status pin(Region& region, uint32_t index, bool write, bool* first) noexcept;
-    // *last: no pin is left.
-    void unpin(Region& region, uint32_t index, bool* last) noexcept;
+    // *last: no pin is left.  False if there was none.
+    bool unpin(Region& region, uint32_t index, bool* last) noexcept;
 
     // Withdraws a victim that select_victim() chose.  On success the block is in kWriting if it is
     // dirty, else still in kWithdrawing; the caller goes on.  On failure it is mapped again and the
@@ -78,7 +83,8 @@ public:
     // The queue to the keeper; a full queue drops the request (it is only advice).
     void request_read_ahead(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept;
     bool next_read_ahead(ReadAhead& request) noexcept;
-    void drop_read_ahead(const Region& region) noexcept;
+    // Forgets requests for the blocks [first, last).
+    void drop_read_ahead(const Region& region, uint32_t first, uint32_t last) noexcept;
 
     // More is reserved than fits, so frames have to be freed ahead of need.
     bool is_overcommitted() noexcept {
@@ -105,7 +111,8 @@ private:
     hanare_status verify(Region& region, Frame& frame) noexcept;
     hanare_status install(Region& region, uint32_t index, bool write) noexcept;
     hanare_status upgrade(Region& region, uint32_t index) noexcept;
-    Frame* take_frame(FrameClass& frame_class, bool use_ahead, hanare_status* failure) noexcept;
+    Frame* take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead, bool may_create,
+                      hanare_status* failure) noexcept;
     Frame* obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept;
     enum class Eviction { kDone, kFailed, kNoVictim };
     Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;

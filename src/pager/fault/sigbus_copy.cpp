@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fault/sigbus_copy.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <sys/mman.h>
 
+#include "base/assert.hpp"
+#include "base/units.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::pager {
+
+namespace {
+// A block occupies memory twice for one part at a time.
+constexpr size_t kPartBytes = 256 * kKiB;
+}  // namespace
 
 int SigbusCopy::attach(std::byte* range, size_t bytes) noexcept {
     return userfault_.register_range(range, bytes);
@@ -27,20 +35,35 @@ int SigbusCopy::allow_writes(std::byte* block, size_t bytes) noexcept {
 }
 
 int SigbusCopy::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
-    // A writer that is not stopped by the protection any more waits for the block's state.
     if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
-    std::memcpy(slot, block, bytes);
-    return sys::advise(block, bytes, MADV_DONTNEED);
+    // From now on writers wait for the block's state, and so do readers of parts that are gone.
+    for (size_t done = 0; done < bytes; done += kPartBytes) {
+        const size_t part = std::min(kPartBytes, bytes - done);
+        std::memcpy(slot + done, block + done, part);
+        const int error = sys::advise(block + done, part, MADV_DONTNEED);
+        HANARE_ASSERT(error == 0);
+    }
+    return 0;
 }
 
 int SigbusCopy::copy_in(std::byte* block, std::byte* slot, size_t bytes,
                         bool write_protected) noexcept {
-    size_t copied = 0;
-    const int error = userfault_.copy(block, slot, bytes, write_protected, &copied);
-    if (error == 0) return sys::advise(slot, bytes, MADV_DONTNEED);
-    // What was mapped may have been written to: take it back.
-    if (copied > 0) withdraw(block, slot, copied);
-    return error;
+    for (size_t done = 0; done < bytes; done += kPartBytes) {
+        const size_t part = std::min(kPartBytes, bytes - done);
+        size_t copied = 0;
+        const int error =
+            userfault_.copy(block + done, slot + done, part, write_protected, &copied);
+        if (error != 0) {
+            // What was mapped may have been written to: take it back.
+            if (done + copied > 0) {
+                const int back_error = withdraw(block, slot, done + copied);
+                HANARE_ASSERT(back_error == 0);
+            }
+            return error;
+        }
+        sys::advise(slot + done, part, MADV_DONTNEED);
+    }
+    return 0;
 }
 
 }  // namespace hanare::pager

@@ -25,7 +25,7 @@ StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, int
         if (stream.stamp == 0 || block == stream.head) continue;
         step = block > stream.head ? 1 : -1;
         distance = block > stream.head ? block - stream.head : stream.head - block;
-        if (stream.step == 0) {
+        if (stream.step == 0 || stream.lag_count == 1) {  // no direction yet, or a guess
             if (distance == 1) return &stream;
         } else if (step == stream.step && distance <= kGapMax &&
                    all_present(stream.head + static_cast<uint32_t>(step), distance - 1, step,
