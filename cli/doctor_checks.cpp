@@ -179,7 +179,7 @@ Finding check_mappings(const Platform& platform) {
     constexpr uint64_t kFew = 1000;
     const uint64_t max = platform.max_map_count.value_or(0);
     return {"max_map_count", max == 0 ? "unknown" : std::to_string(max),
-            "needs one mapping per region, however many faults there are",
+            "needs two mappings per region, however many faults there are",
             max != 0 && max < kFew ? "sysctl vm.max_map_count=65530" : ""};
 }
 

@@ -64,7 +64,8 @@ typedef struct hanare_pool_options {
  * on tmpfs), STORE_FULL, NOT_SUPPORTED (no engine works here), NO_MEMORY. */
 HANARE_API hanare_status hanare_pool_open(const hanare_pool_options *options, hanare_pool **pool);
 
-/* Ends the pool and every region of it.  BUSY while anything is pinned. */
+/* Ends the pool and every region of it; the handle is invalid afterwards.  BUSY, and nothing is
+ * ended, while anything is pinned. */
 HANARE_API hanare_status hanare_pool_close(hanare_pool *pool);
 
 typedef struct hanare_alloc_options {
@@ -81,8 +82,8 @@ HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
                                       const hanare_alloc_options *options, void **address);
 
 /* Gives a region back.  `address` is what hanare_alloc returned.  BUSY while blocks are pinned.
- * A thread that touches the region later gets SIGSEGV; one that waits in a fault gets SIGBUS with
- * one line. */
+ * A thread that is in a fault meanwhile gets SIGBUS with one line; one that touches the region
+ * later gets SIGSEGV, or SIGBUS in the moment between. */
 HANARE_API hanare_status hanare_free(hanare_pool *pool, void *address);
 
 typedef enum hanare_advice {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fork.hpp"
 
+#include <atomic>
 #include <pthread.h>
 
 #include "pager/fault/handler.hpp"
@@ -12,7 +13,10 @@ namespace hanare::pager {
 
 namespace {
 
+std::atomic<uint32_t> open_pools{0};
+
 void enter_child() {
+    if (open_pools.load() == 0) return;
     mark_forked_child();
     // The snapshot of the moment of the fork: immutable, so no lock is needed.
     region_table().for_each([](Region& region) {
@@ -23,6 +27,9 @@ void enter_child() {
 }
 
 }  // namespace
+
+void note_pool_opened() noexcept { open_pools.fetch_add(1); }
+void note_pool_closed() noexcept { open_pools.fetch_sub(1); }
 
 Result<void> watch_forks() {
     static const int error = pthread_atfork(nullptr, nullptr, enter_child);

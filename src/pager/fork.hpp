@@ -12,4 +12,8 @@ namespace hanare::pager {
 // Registers with pthread_atfork; the first call does the work.
 Result<void> watch_forks();
 
+// A child that is forked while no pool is open may use Hanare itself.
+void note_pool_opened() noexcept;
+void note_pool_closed() noexcept;
+
 }  // namespace hanare::pager

@@ -51,6 +51,7 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     HANARE_TRY(pool->keeper_->start());
     pool->pager_->set_keeper(pool->keeper_.get());
+    note_pool_opened();
     return pool;
 }
 
@@ -63,6 +64,7 @@ Pool::~Pool() {
         regions_.clear();
     }
     keeper_->stop();
+    note_pool_closed();
 }
 
 Result<void> Pool::check_unpinned() {
@@ -159,16 +161,19 @@ Result<void> Pool::free(void* address) {
 
 // Afterwards nothing refers to the region and it can be destroyed.
 void Pool::end_region(Region& region) noexcept {
-    {
-        const sys::LockGuard guard(region_table_lock);
-        region_table().withdraw(region);
-    }
     region.close();
     // Who chose a victim or a frame of this region before has entered it by now; nobody does so
     // afterwards.
     frames_.wait_for_others();
+    frames_.note_progress();
     pager_->drop_read_ahead(region, 0, region.block_count);
     keeper_->kick();
+    region.wait_until_left();
+    // A fault that comes now finds the region closing, explains itself and leaves.
+    {
+        const sys::LockGuard guard(region_table_lock);
+        region_table().withdraw(region);
+    }
     region.wait_until_left();
     release_blocks(region);
     pager_->virtual_bytes.fetch_sub(region.range.bytes());

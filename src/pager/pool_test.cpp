@@ -4,10 +4,12 @@
 #include "pager/pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <thread>
 #include <vector>
@@ -105,6 +107,35 @@ TEST(Pool, PinsThatRaceAtTheLimitAreAccountedFor) {
     EXPECT_TRUE(pool->check_unpinned());
     EXPECT_TRUE(pool->pin(memory, 1, HANARE_ACCESS_READ));
     EXPECT_TRUE(pool->unpin(memory, 1));
+}
+
+// The reader dies of it; what matters is that nobody waits for ever, so this happens in a child.
+TEST(Pool, EndsWhileAnotherThreadFaults) {
+    for (int round = 0; round < 10; ++round) {
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            signal(SIGBUS, [](int) { _exit(0); });
+            signal(SIGSEGV, [](int) { _exit(0); });
+            auto pool = open_pool(8 * kMiB, 64 * kKiB);
+            volatile uint64_t* memory = alloc(*pool, 64 * kMiB);
+            std::atomic<uint64_t> touched{0};
+            std::thread reader([&] {
+                for (uint64_t i = 0;; i = (i + 512) % (8 * kMiB)) {
+                    memory[i] = i;
+                    touched.fetch_add(1);
+                    touched.notify_one();
+                }
+            });
+            reader.detach();
+            for (uint64_t seen = 0; (seen = touched.load()) < 20'000;) touched.wait(seen);
+            pool.reset();
+            _exit(0);
+        }
+        int status = 0;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    }
 }
 
 }  // namespace

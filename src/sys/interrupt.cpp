@@ -12,7 +12,7 @@
 namespace hanare::sys {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 
 std::atomic<int> received_signal{0};
 std::atomic<int> event_fd{-1};

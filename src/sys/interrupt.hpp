@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns SIGINT, SIGTERM and SIGHUP into a flag and a readable descriptor, so that a command can
-// undo what it changed on the machine before it ends.  One object at a time, made by the main
-// thread; requested() and fd() may be used by any thread.
+// Turns SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE into a flag and a readable descriptor, so that
+// a command can undo what it changed on the machine before it ends.  One object at a time, made by
+// the main thread; requested() and fd() may be used by any thread.
 #pragma once
 
 namespace hanare::sys {

@@ -27,6 +27,7 @@ hanare_status Pager::serve(Region& region, uint32_t index, bool write, bool* was
 
 hanare_status Pager::make_resident(Region& region, uint32_t index, bool write, bool by_program,
                                    bool* was_mapped) noexcept {
+    if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
     Block& block = region.block(index);
     bool observed = !by_program;
     bool waited = false;
@@ -91,7 +92,7 @@ void Pager::observe(Region& region, uint32_t index) noexcept {
 hanare_status Pager::fill(Region& region, uint32_t index, bool write) noexcept {
     Block& block = region.block(index);
     hanare_status status = HANARE_STATUS_OK;
-    Frame* frame = obtain_frame(*region.frame_class, &status);
+    Frame* frame = obtain_frame(region, &status);
     if (frame == nullptr) {
         block.leave(BlockState::kAbsent);
         return status;
@@ -214,11 +215,17 @@ Frame* Pager::take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead
     return nullptr;
 }
 
-Frame* Pager::obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept {
+Frame* Pager::obtain_frame(Region& region, hanare_status* failure) noexcept {
+    FrameClass& frame_class = *region.frame_class;
     // Once the kernel has refused memory, what is there has to do.
     bool may_create = true;
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
+        // Frames of a closing region come free only when everybody has left it.
+        if (region.is_closing()) {
+            *failure = HANARE_STATUS_NOT_FOUND;
+            return nullptr;
+        }
         *failure = HANARE_STATUS_OK;
         if (Frame* frame = take_frame(frame_class, UseAhead::kBeyondShare, may_create, failure)) {
             kick_if_low();

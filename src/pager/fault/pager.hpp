@@ -113,7 +113,7 @@ private:
     hanare_status upgrade(Region& region, uint32_t index) noexcept;
     Frame* take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead, bool may_create,
                       hanare_status* failure) noexcept;
-    Frame* obtain_frame(FrameClass& frame_class, hanare_status* failure) noexcept;
+    Frame* obtain_frame(Region& region, hanare_status* failure) noexcept;
     enum class Eviction { kDone, kFailed, kNoVictim };
     Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;
     hanare_status engine_failed(int os_errno) noexcept;
