@@ -5,14 +5,10 @@
 // Sanitizers instrument what the loader runs before they are ready, so there is one version then.
 #pragma once
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HANARE_KERNEL [[gnu::noinline]]
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HANARE_KERNEL [[gnu::noinline]]
-#endif
-#endif
+#include "base/sanitizers.hpp"
 
-#ifndef HANARE_KERNEL
+#if defined(HANARE_ASAN) || defined(HANARE_TSAN)
+#define HANARE_KERNEL [[gnu::noinline]]
+#else
 #define HANARE_KERNEL [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 #endif

@@ -64,7 +64,7 @@ class ChainedHandler : public ::testing::TestWithParam<std::tuple<Install, bool>
 TEST_P(ChainedHandler, GetsForeignFaults) {
     const Install install = std::get<0>(GetParam());
     const bool installed_first = std::get<1>(GetParam());
-#if defined(HOOK_TEST_TSAN)
+#if defined(HANARE_TSAN)
     if (installed_first && (install == by_signal || install == by_bsd_signal)) {
         GTEST_SKIP() << "the thread sanitizer's signal() blocks all signals in the handler";
     }

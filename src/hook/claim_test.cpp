@@ -147,7 +147,7 @@ struct sigaction alarm_action() {
 }
 
 TEST(Claim, ServesHandlersThatBlockEverything) {
-#if defined(HOOK_TEST_TSAN)
+#if defined(HANARE_TSAN)
     GTEST_SKIP() << "the thread sanitizer runs handlers of sent signals with all signals blocked";
 #endif
     for (const bool installed_first : {true, false}) {
@@ -172,7 +172,7 @@ TEST(Claim, ServesHandlersThatBlockEverything) {
 }
 
 TEST(Claim, ServesHandlersDuringWaitsThatBlockEverything) {
-#if defined(HOOK_TEST_TSAN)
+#if defined(HANARE_TSAN)
     GTEST_SKIP() << "the thread sanitizer runs handlers of sent signals with all signals blocked";
 #endif
     EXPECT_EQ(run_in_child([] {

@@ -6,13 +6,10 @@
 #include <cstdio>
 
 #include "base/assert.hpp"
+#include "base/sanitizers.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(HANARE_ASAN) || defined(HANARE_TSAN)
 #define HANARE_HOOK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HANARE_HOOK_SANITIZED 1
-#endif
 #endif
 
 namespace hanare::hook {

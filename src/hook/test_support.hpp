@@ -11,21 +11,10 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/sanitizers.hpp"
 #include "hook/signals.hpp"
 #include "sys/test_memory.hpp"
 #include "sys/test_support.hpp"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define HOOK_TEST_ASAN 1
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HOOK_TEST_ASAN 1
-#endif
-#if __has_feature(thread_sanitizer)
-#define HOOK_TEST_TSAN 1
-#endif
-#endif
 
 // In a child: gives up with the failed expression.
 #define HOOK_CHECK(expression)                                                                   \

@@ -33,7 +33,7 @@ size_t count_mappings() {
 // forgotten stack would be two mappings.
 bool left_mappings(size_t before, size_t threads) {
     const size_t now = count_mappings();
-#if defined(HOOK_TEST_ASAN) || defined(HOOK_TEST_TSAN)
+#if defined(HANARE_ASAN) || defined(HANARE_TSAN)
     return now > before + threads / 2;
 #else
     return threads > 0 && now != before;
@@ -211,7 +211,7 @@ TEST(Threads, ServeFaultsOfTheProgramsDestructors) {
 }
 
 TEST(Threads, KeepAnAlternateStackOfTheProgram) {
-#if defined(HOOK_TEST_ASAN) || defined(HOOK_TEST_TSAN)
+#if defined(HANARE_ASAN) || defined(HANARE_TSAN)
     GTEST_SKIP() << "sanitizers unmap whatever alternate stack they find when a thread ends";
 #endif
     EXPECT_EQ(run_in_child([] {
@@ -249,7 +249,7 @@ TEST(Threads, MayBeDetached) {
 }
 
 TEST(Threads, OfC11AreServed) {
-#if defined(HOOK_TEST_TSAN)
+#if defined(HANARE_TSAN)
     GTEST_SKIP() << "the thread sanitizer does not know threads made by thrd_create";
 #endif
     EXPECT_EQ(run_in_child([] {

@@ -15,17 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "base/sanitizers.hpp"
 #include "base/units.hpp"
 #include "hanare/hanare.h"
 #include "sys/test_support.hpp"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define API_TEST_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define API_TEST_ASAN 1
-#endif
-#endif
 
 namespace hanare::api_test {
 

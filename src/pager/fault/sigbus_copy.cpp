@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.hpp"
+#include "base/sanitizers.hpp"
 #include "base/units.hpp"
 #include "sys/memory.hpp"
 
@@ -37,6 +38,7 @@ int SigbusCopy::allow_writes(std::byte* block, size_t bytes) noexcept {
 int SigbusCopy::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
     // From now on writers wait for the block's state, and so do readers of parts that are gone.
+    const base::UnseenByTsan unseen;
     for (size_t done = 0; done < bytes; done += kPartBytes) {
         const size_t part = std::min(kPartBytes, bytes - done);
         std::memcpy(slot + done, block + done, part);

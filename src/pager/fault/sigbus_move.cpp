@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/assert.hpp"
+#include "base/sanitizers.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::pager {
@@ -156,6 +157,7 @@ int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
 
 int SigbusMove::install_part(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                              bool* written) noexcept {
+    const base::UnseenByTsan unseen;
     std::memcpy(copy, slot, bytes);
     if (const int error = move_in(block, slot, bytes); error != 0) return error;
     if (const int error = userfault_.write_protect(block, bytes, true); error != 0) {
