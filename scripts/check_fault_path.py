@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Checks that the object files of src/pager/fault, which run inside signal handlers, do not even
-# refer to what is not async-signal-safe: memory allocation, exceptions, mutexes, formatted output.
+# refer to what may not run there: memory allocation, exceptions, mutexes, formatted output,
+# cancellation points.
 #
 # check_fault_path.py OBJECT... | --self-test
 # Of the objects only those whose path names src/pager/fault/ are looked at.
@@ -27,6 +28,10 @@ FORBIDDEN = [
     (r"_Z(NSo|StlsI|NSt1[0-9]basic_(o|i)?stream|NKSt7__cxx11|NSt7__cxx11).*",
      "streams or allocating strings"),
     (r"_ZSt4c(out|err|log|in)", "a stream"),
+    (r"(p?read|p?write|p?readv|p?writev)(64)?(v2)?|open(at)?(64)?|close|fsync|fdatasync|p?poll|p?select"
+     r"|epoll_p?wait|(clock_)?nanosleep|u?sleep|msync|recv(from|msg)?|send(to|msg)?|connect|accept4?"
+     r"|sem_(timed)?wait|sigwait(info)?|sigtimedwait|wait(pid|id)?|pthread_(join|testcancel)",
+     "is a cancellation point"),
 ]
 
 
@@ -58,7 +63,8 @@ def self_test():
 
     return checklib.self_test("the fault path check", build_and_check, [
         case("good", "#include <atomic>\n#include <unistd.h>\n#include <string.h>\nvoid f(char* p, "
-             "std::atomic<int>& a) { memcpy(p, p + 64, 64); a.fetch_add(1); write(2, p, 9); }", None),
+             "std::atomic<int>& a) { memcpy(p, p + 64, 64); a.fetch_add(1); syscall(1, 2, p, 9); }", None),
+        case("cancellation", "#include <unistd.h>\nvoid f(char* p) { write(2, p, 9); }", "write"),
         case("malloc", "#include <stdlib.h>\nvoid* f(int n) { return malloc(n); }", "malloc"),
         case("new", "int* f(int n) { return new int[n]; }", "operator new"),
         case("delete", "void f(int* p) { delete p; }", "operator delete"),

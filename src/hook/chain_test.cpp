@@ -306,20 +306,5 @@ TEST(Chain, HoldsBackSentSignalsWhileBlocked) {
               "");
 }
 
-TEST(Chain, IsOpenToTheReceiver) {
-    EXPECT_EQ(run_in_child([] {
-                  Scene scene;
-                  HOOK_CHECK(Scene::claim([](int number, siginfo_t* info, void* context) noexcept {
-                      chain_signal(number, info, context);
-                      return true;
-                  }));
-                  by_siginfo();
-                  foreign_page->touch();
-                  HOOK_CHECK(handled == 1 && last_code == BUS_ADRERR);
-                  return std::string();
-              }),
-              "");
-}
-
 }  // namespace
 }  // namespace hanare::hook::testing

@@ -191,8 +191,4 @@ Result<void> claim_signal(int signal_number, SignalReceiver receiver) {
     return {};
 }
 
-void chain_signal(int signal_number, siginfo_t* info, void* context) noexcept {
-    deliver(signal_number, info, static_cast<ucontext_t*>(context));
-}
-
 }  // namespace hanare::hook

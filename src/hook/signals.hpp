@@ -17,7 +17,9 @@
 
 namespace hanare::hook {
 
-// Returns true when the fault was Hanare's and is dealt with.  Called for faults only, not for
+// Returns true when the fault was Hanare's and is dealt with; else what happens is what would have
+// happened without Hanare: the program's handler is called with its mask and flags, or the default
+// action is taken.  Called for faults only, not for
 // signals that were sent.  Runs with all signals blocked; must be async-signal-safe; may change
 // errno.
 using SignalReceiver = bool (*)(int signal_number, siginfo_t* info, void* context) noexcept;
@@ -26,11 +28,5 @@ using SignalReceiver = bool (*)(int signal_number, siginfo_t* info, void* contex
 // the signal in the calling thread and in handlers installed before.  Once per signal number; only
 // SIGBUS and SIGSEGV.  Any thread, not from a handler.
 Result<void> claim_signal(int signal_number, SignalReceiver receiver);
-
-// Does what would have happened without Hanare: calls the program's handler with its mask and
-// flags, or takes the default action (which ends the process with this signal once the receiver
-// has returned).  To be called by a receiver, with its own arguments, as its last act; returning
-// false does the same, and then the handler may also leave by an exception or pthread_exit.
-void chain_signal(int signal_number, siginfo_t* info, void* context) noexcept;
 
 }  // namespace hanare::hook

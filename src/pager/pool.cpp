@@ -106,7 +106,7 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     HANARE_TRY_ASSIGN(region->range, sys::Mapping::reserve(rounded, block_bytes));
     const uint64_t table_bytes = round_up(region->block_count * sizeof(Block), kOsPageBytes);
     HANARE_TRY_ASSIGN(region->block_table, sys::Mapping::reserve(table_bytes, kOsPageBytes));
-    region->range.advise(MADV_DONTFORK);
+    HANARE_TRY(region->range.hide_from_children());
     region->range.advise(MADV_NOHUGEPAGE);
     if (const int error = engine_->attach(region->begin(), rounded); error != 0) {
         return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register %s",

@@ -47,6 +47,13 @@ int Mapping::renew() const noexcept {
     return error;
 }
 
+Result<void> Mapping::hide_from_children() const {
+    const int error = advise(MADV_DONTFORK);
+    if (error == 0) return {};
+    return fail_errno(HANARE_STATUS_SYSTEM, error, "madvise(MADV_DONTFORK) of %s",
+                      format_size(bytes_).c_str());
+}
+
 int Mapping::advise(int advice) const noexcept { return sys::advise(address_, bytes_, advice); }
 
 int advise(void* address, size_t bytes, int advice) noexcept {

@@ -35,6 +35,10 @@ public:
     // huge pages only where there are none).  Returns 0 or an errno value.  Async-signal-safe.
     int renew() const noexcept;
 
+    // A child made by fork does not get it.  Without that it would find zeros where the store
+    // has the content, and pages shared with it cannot be moved.
+    Result<void> hide_from_children() const;
+
     // Advice values are MADV_*.  Returns 0 or an errno value.  Async-signal-safe.
     int advise(int advice) const noexcept;
 

@@ -2,6 +2,7 @@
 #include "pager/fault/handler.hpp"
 
 #include <cerrno>
+#include <ctime>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -16,11 +17,14 @@ namespace {
 // x86-64 page-fault error code: the access was a write.
 constexpr greg_t kWriteAccess = 2;
 
-// A page of a mapped block that faults again and again is gone although the pager did not take it.
+// A page of a mapped block that faults so often in so short a time is gone although the pager did
+// not take it.  Other threads cannot be faster than that so often: each time costs two transfers.
 constexpr uint32_t kRepeatsMax = 100'000;
+constexpr int64_t kRepeatsWindow_s = 2;
 
 struct ThreadState {
     const void* address;
+    int64_t since_s;
     uint32_t repeats;
     uint32_t depth;
 };
@@ -33,10 +37,18 @@ bool is_write(const void* context) {
            0;
 }
 
+int64_t coarse_seconds() noexcept {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec;
+}
+
 // A mapped block faulted: normally another thread was faster, once or twice.
 bool is_page_lost(const void* address) noexcept {
-    if (thread_state.address != address) {
+    const int64_t now_s = coarse_seconds();
+    if (thread_state.address != address || now_s - thread_state.since_s > kRepeatsWindow_s) {
         thread_state.address = address;
+        thread_state.since_s = now_s;
         thread_state.repeats = 0;
     }
     return ++thread_state.repeats > kRepeatsMax;

@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/sanitizers.hpp"
+#include "sys/futex.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::pager {
@@ -28,21 +29,25 @@ void mark_pages(std::byte* memory, std::byte mark) noexcept {
 }  // namespace
 
 std::byte* ScratchPool::acquire() noexcept {
+    uint32_t used = used_.load(std::memory_order_relaxed);
     for (;;) {
-        uint32_t used = used_.load(std::memory_order_relaxed);
-        while (used != kAll) {
-            const uint32_t bit = ~used & (used + 1);
+        const uint32_t bit = ~used & kAll & ((used & kAll) + 1);
+        if (bit != 0) {
             if (used_.compare_exchange_weak(used, used | bit, std::memory_order_acquire)) {
                 return memory_.address() + kBufferBytes * static_cast<size_t>(__builtin_ctz(bit));
             }
+        } else if ((used & kAwaited) != 0 ||
+                   used_.compare_exchange_weak(used, used | kAwaited, std::memory_order_relaxed)) {
+            sys::futex_wait(used_, used | kAwaited);
+            used = used_.load(std::memory_order_relaxed);
         }
-        sys::yield_for_us(0);  // a holder only copies and makes two ioctls
     }
 }
 
 void ScratchPool::release(const std::byte* buffer) noexcept {
     const auto index = static_cast<size_t>(buffer - memory_.address()) / kBufferBytes;
-    used_.fetch_and(~(1u << index), std::memory_order_release);
+    const uint32_t used = used_.fetch_and(~(1u << index | kAwaited), std::memory_order_release);
+    if ((used & kAwaited) != 0) sys::futex_wake_all(used_);
 }
 
 int SigbusMove::attach(std::byte* range, size_t bytes) noexcept {
@@ -129,14 +134,14 @@ void SigbusMove::take_back(std::byte* target, std::byte* source, size_t bytes) n
 // for ever, so they stay neighbours.  A huge page is split here once, and not while it is all
 // zeros, because the kernel would then replace its parts by the shared zero page.
 int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
-    while (populating_.test_and_set(std::memory_order_acquire)) sys::yield_for_us(0);
+    const sys::LockGuard guard(populating_);
     int error = 0;
     size_t done = 0;
     for (; done < bytes && error == 0; done += kHugePageBytes) {
         std::byte* fresh = nursery_.address();
         error = nursery_.renew();
+        if (error == 0) error = nursery_.advise(MADV_DONTFORK);
         if (error != 0) break;
-        nursery_.advise(MADV_DONTFORK);
         nursery_.advise(MADV_HUGEPAGE);
         mark_pages(fresh, std::byte{1});
         size_t moved = 0;
@@ -151,7 +156,6 @@ int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
         sys::advise(nursery_.address(), kHugePageBytes, MADV_DONTNEED);
         sys::advise(slot, bytes, MADV_DONTNEED);
     }
-    populating_.clear(std::memory_order_release);
     return error;
 }
 

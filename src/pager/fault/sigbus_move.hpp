@@ -16,6 +16,7 @@
 
 #include "base/units.hpp"
 #include "pager/fault/engine.hpp"
+#include "sys/lock.hpp"
 #include "sys/memory.hpp"
 #include "sys/uffd.hpp"
 
@@ -35,6 +36,7 @@ public:
 
 private:
     static constexpr uint32_t kAll = (1u << kBuffers) - 1;
+    static constexpr uint32_t kAwaited = 1u << 31;  // somebody sleeps until one is released
 
     sys::Mapping memory_;
     std::atomic<uint32_t> used_{0};
@@ -74,7 +76,7 @@ private:
     ScratchPool scratch_;
     sys::Mapping zeros_;
     sys::Mapping nursery_;  // where huge pages are born
-    std::atomic_flag populating_;
+    sys::RankedLock populating_{sys::LockRank::kLeaf};
 };
 
 }  // namespace hanare::pager
