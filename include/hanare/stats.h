@@ -20,6 +20,8 @@ extern "C" {
     XX(wait_faults, "faults that waited for another thread's work on the same block")             \
     XX(staged_hits, "faults served from a frame without waiting for the store")                   \
     XX(demand_reads, "blocks read from the store by a fault")                                     \
+    XX(part_reads, "parts of blocks read from the store by a random access")                      \
+    XX(completions, "blocks present in part that were wanted as a whole")                         \
     XX(prefetch_reads, "blocks read from the store ahead of use")                                 \
     XX(prefetch_unused, "prefetched blocks given up before use")                                  \
     XX(zero_fills, "blocks created as zeros without a read")                                      \

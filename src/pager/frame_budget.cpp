@@ -32,7 +32,8 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         FrameClass& known = classes_[class_index(block_bytes)];
         if (known.open()) return &known;
     }
-    const uint32_t capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, UINT32_MAX));
+    const auto capacity =
+        static_cast<uint32_t>(std::min<uint64_t>(slots, Block::kSparseFrame - 1));
     HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve(capacity * block_bytes,
                                                         std::max(block_bytes, kHugePageBytes)));
     HANARE_TRY_ASSIGN(
@@ -53,6 +54,25 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         frame_class.descriptors = std::move(descriptors);
     }
     return &frame_class;
+}
+
+Result<FrameClass*> FrameTable::open_sparse_class() {
+    {
+        const sys::LockGuard guard(lock_);
+        if (sparse_class_.open()) return &sparse_class_;
+    }
+    const uint64_t frames = budget_bytes_ / (kOsPageBytes + sizeof(Frame));
+    const auto capacity =
+        static_cast<uint32_t>(std::min<uint64_t>(frames, Block::kSparseFrame - 1));
+    HANARE_TRY_ASSIGN(
+        auto descriptors,
+        sys::Mapping::reserve(round_up(capacity * sizeof(Frame), kOsPageBytes), kOsPageBytes));
+    const sys::LockGuard guard(lock_);
+    if (!sparse_class_.open()) {
+        sparse_class_.capacity = capacity;
+        sparse_class_.descriptors = std::move(descriptors);
+    }
+    return &sparse_class_;
 }
 
 Result<void> FrameTable::charge_region(FrameClass& frame_class, uint64_t table_bytes) {

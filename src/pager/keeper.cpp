@@ -58,10 +58,7 @@ void Keeper::loop() noexcept {
     const sys::SignalBlock none_here;
     for (;;) {
         bool progress = complete_some();
-        if (waiting_ != nullptr && channel_->submit(waiting_->io)) {
-            waiting_ = nullptr;
-            progress = true;
-        }
+        progress |= submit_waiting();
         progress |= read_ahead_some();
         progress |= flush_some();
         progress |= evict_some();
@@ -76,6 +73,20 @@ void Keeper::loop() noexcept {
     if (has_request_) drop_request();
 }
 
+bool Keeper::submit_waiting() noexcept {
+    bool any = false;
+    while (waiting_ != nullptr || !continuing_.empty()) {
+        if (waiting_ == nullptr) {
+            waiting_ = continuing_.front();
+            continuing_.remove(waiting_);
+        }
+        if (!channel_->submit(waiting_->io)) break;
+        waiting_ = nullptr;
+        any = true;
+    }
+    return any;
+}
+
 bool Keeper::complete_some() noexcept {
     bool any = false;
     while (store::IoRequest* request = channel_->next_completed()) {
@@ -86,13 +97,19 @@ bool Keeper::complete_some() noexcept {
 }
 
 void Keeper::complete(Frame& frame) noexcept {
-    frame.in_keeper = false;
     const hanare_status status = frame.io.status;
     if (frame.io.kind == store::IoKind::kRead) {
+        frame.in_keeper = false;
         pager_.finish_fill(frame, status);
         return;
     }
     cleaning_bytes_ -= frame.io.bytes;
+    if (status == HANARE_STATUS_OK && pager_.prepare_next_write(frame)) {
+        cleaning_bytes_ += frame.io.bytes;
+        continuing_.push_back(&frame);
+        return;
+    }
+    frame.in_keeper = false;
     FlushJob* job = std::exchange(frame.job, nullptr);
     if (status != HANARE_STATUS_OK) write_failed_ = true;
     pager_.finish_write(frame, status, frame.park);
@@ -125,9 +142,11 @@ bool Keeper::read_ahead_some() noexcept {
         Frame* frame = nullptr;
         const Pager::FillStart start = pager_.start_fill(*request_.region, request_.first, &frame);
         if (start == Pager::FillStart::kNoFrame) {
-            // Write-backs in flight will bring one; without any, the advice is not worth evicting
-            // what may be in use.
-            if (cleaning_bytes_ == 0 && !evicting_) drop_request();
+            // Write-backs in flight will bring one, and so will new frames; else the advice is not
+            // worth evicting what may be in use.
+            if (cleaning_bytes_ == 0 && !evicting_ && !pager_.frames().is_populating()) {
+                drop_request();
+            }
             return any;
         }
         request_.first += static_cast<uint32_t>(request_.step);
@@ -231,6 +250,9 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
             case BlockState::kReadOnly:
                 if (!job.drop) return Step::kNext;
                 [[fallthrough]];
+            case BlockState::kSparse:
+                if ((word & block_word::kDirty) == 0 && !job.drop) return Step::kNext;
+                [[fallthrough]];
             case BlockState::kWritable:
                 if (block_word::pinned(word)) {
                     if ((word & block_word::kDirty) != 0) ++job.pinned_dirty;
@@ -242,6 +264,7 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
                 }
                 break;
             case BlockState::kWriting:
+            case BlockState::kExtending:
                 if (job.region->frame_of(block)->in_keeper) return Step::kWait;
                 [[fallthrough]];
             default: block.wait(word);  // its owner does not need the keeper

@@ -49,6 +49,7 @@ public:
 private:
     void loop() noexcept;
     bool complete_some() noexcept;
+    bool submit_waiting() noexcept;
     bool read_ahead_some() noexcept;
     bool evict_some() noexcept;
     bool flush_some() noexcept;
@@ -80,6 +81,7 @@ private:
     bool write_failed_ = false;    // the store refuses writes: no more before the next wake-up
     uint64_t cleaning_bytes_ = 0;  // write-backs in flight
     Frame* waiting_ = nullptr;     // prepared, but the channel was full
+    IntrusiveList<Frame> continuing_;  // sparse, the next write is prepared
 
     sys::RankedLock jobs_lock_{sys::LockRank::kRequests};
     IntrusiveList<FlushJob> jobs_ HANARE_GUARDED_BY(jobs_lock_);

@@ -45,8 +45,12 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY(pool->frames_.open_class(options.block_bytes, *pool->engine_));
     HANARE_TRY(claim_faults());
     HANARE_TRY(watch_forks());
-    pool->pager_ = std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
-                                           options.read_ahead_blocks);
+    HANARE_TRY_ASSIGN(auto buffers,
+                      sys::Mapping::reserve(Pager::kPartBuffers * kPartBytesMax, kOsPageBytes));
+    HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kPartBytesMax, kOsPageBytes));
+    pool->pager_ =
+        std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
+                                options.read_ahead_blocks, std::move(buffers), std::move(zeros));
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     HANARE_TRY(pool->keeper_->start());
@@ -104,17 +108,16 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     region->block_count = static_cast<uint32_t>(rounded >> region->block_shift);
     HANARE_TRY_ASSIGN(region->frame_class, frames_.open_class(block_bytes, *engine_));
     HANARE_TRY_ASSIGN(region->range, sys::Mapping::reserve(rounded, block_bytes));
-    const uint64_t table_bytes = round_up(region->block_count * sizeof(Block), kOsPageBytes);
-    HANARE_TRY_ASSIGN(region->block_table, sys::Mapping::reserve(table_bytes, kOsPageBytes));
+    HANARE_TRY(make_table(*region));
     HANARE_TRY(region->range.hide_from_children());
     region->range.advise(MADV_NOHUGEPAGE);
     if (const int error = engine_->attach(region->begin(), rounded); error != 0) {
         return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register %s",
                           format_size(rounded).c_str());
     }
-    HANARE_TRY(frames_.charge_region(*region->frame_class, table_bytes));
+    HANARE_TRY(frames_.charge_region(*region->frame_class, region->table.bytes()));
     const auto refund = [this](Region* given_up) {
-        frames_.refund_region(*given_up->frame_class, given_up->block_table.bytes());
+        frames_.refund_region(*given_up->frame_class, given_up->table.bytes());
     };
     std::unique_ptr<Region, decltype(refund)> charged(region.get(), refund);
     HANARE_TRY_ASSIGN(region->store_offset, store_->reserve(rounded));
@@ -127,6 +130,23 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     pager_->virtual_bytes.fetch_add(rounded);
     regions_.push_back(std::move(region));
     return regions_.back().get();
+}
+
+Result<void> Pool::make_table(Region& region) {
+    if (region.block_bytes >= kDividedBytesMin && engine_->serves_parts()) {
+        region.part_bytes = std::max(kOsPageBytes, region.block_bytes / kPartsMax);
+        HANARE_TRY_ASSIGN(region.sparse_class, frames_.open_sparse_class());
+    } else {
+        region.part_bytes = region.block_bytes;
+    }
+    region.part_shift = static_cast<uint32_t>(std::countr_zero(region.part_bytes));
+    region.parts_per_block = static_cast<uint32_t>(region.block_bytes >> region.part_shift);
+    const uint64_t block_bytes = sizeof(Block) + region.parts_per_block * sizeof(uint32_t);
+    HANARE_TRY_ASSIGN(
+        region.table,
+        sys::Mapping::reserve(round_up(region.block_count * block_bytes, kOsPageBytes),
+                              kOsPageBytes));
+    return {};
 }
 
 // New tables take part of the budget: give up frames for them.
@@ -177,7 +197,7 @@ void Pool::end_region(Region& region) noexcept {
     region.wait_until_left();
     release_blocks(region);
     pager_->virtual_bytes.fetch_sub(region.range.bytes());
-    frames_.refund_region(*region.frame_class, region.block_table.bytes());
+    frames_.refund_region(*region.frame_class, region.table.bytes());
     store_->release(region.store_offset, region.range.bytes());
 #define HANARE_ADD(name, text) ended_.name += region.counters.name.load();
     HANARE_COUNTER_MAP(HANARE_ADD)
@@ -342,10 +362,10 @@ Result<void> Pool::stats(const void* address, hanare_counters& counters) {
         HANARE_COUNTER_MAP(HANARE_ADD)
 #undef HANARE_ADD
         sum.virtual_bytes += region->range.bytes();
-        sum.resident_bytes += region->resident_blocks.load() * region->block_bytes;
-        sum.dirty_bytes += region->dirty_blocks.load() * region->block_bytes;
+        sum.resident_bytes += region->resident_bytes.load();
+        sum.dirty_bytes += region->dirty_bytes.load();
         sum.pinned_bytes += region->pinned_blocks.load() * region->block_bytes;
-        sum.metadata_bytes += region->block_table.bytes();
+        sum.metadata_bytes += region->table.bytes();
     }
     const FrameTable::Usage usage = frames_.usage();
     sum.frame_bytes = usage.frame_bytes;

@@ -71,6 +71,7 @@ private:
     explicit Pool(const PoolOptions& options);
 
     Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
+    Result<void> make_table(Region& region);
     void end_region(Region& region) noexcept HANARE_REQUIRES(lock_);
     void release_blocks(Region& region) noexcept;
     void shrink_to_budget() noexcept;

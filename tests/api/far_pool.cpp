@@ -19,8 +19,8 @@ void must(hanare_status status) {
 }
 
 uint64_t budget_for(uint64_t frames, uint64_t block_bytes, uint64_t region_bytes) {
-    constexpr uint64_t kFrameDescriptorBytesMax = 256;
-    constexpr uint64_t kTableBytesPerBlock = 16;
+    constexpr uint64_t kFrameDescriptorBytesMax = 384;
+    constexpr uint64_t kTableBytesPerBlock = 16 + 64 * 4;
     return frames * (block_bytes + kFrameDescriptorBytesMax) +
            region_bytes / block_bytes * kTableBytesPerBlock + 2 * kOsPageBytes;
 }

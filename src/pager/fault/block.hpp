@@ -3,8 +3,11 @@
 // The state of one block: a single atomic word, so that every transition is one compare-and-swap.
 // docs/block-states.md has the diagram; tests/model/block.pml checks it.
 //
-// Transient states (kFilling, kInstalling, kUpgrading, kWithdrawing, kWriting) have exactly one
-// owner: the thread whose compare-and-swap entered them.  Only the owner may leave them, and only
+// A block is present as a whole, or sparse: only parts of it that random accesses have touched are
+// present, each fetched alone.  Which ones, is known to the block's frame (Frame::present).
+//
+// Transient states (kFilling, kInstalling, kUpgrading, kExtending, kWithdrawing, kWriting) have
+// exactly one owner: the thread whose compare-and-swap entered them.  Only the owner may leave them, and only
 // the owner may touch the block's frame meanwhile.  All other threads wait on the word (a futex).
 #pragma once
 
@@ -24,13 +27,15 @@ enum class BlockState : uint32_t {
     kUpgrading,    // transient: write protection is being removed
     kWritable,     // mapped, writable, taken to be dirty
     kWithdrawing,  // transient: being unmapped into its frame
-    kWriting,      // transient: unmapped, the frame is being written to the store
+    kWriting,      // transient: unmapped or protected, being written to the store
+    kSparse,       // parts of it are mapped, the clean ones write-protected
+    kExtending,    // transient: a part of an absent or sparse block, or all of it, is being added
 };
 
 // Layout of the word: state, flags, number of pins.
 namespace block_word {
 inline constexpr uint32_t kStateMask = 0xf;
-inline constexpr uint32_t kStored = 1u << 4;        // the store has held this block's content
+inline constexpr uint32_t kStored = 1u << 4;        // the store holds content of the block, or of parts of it
 inline constexpr uint32_t kDirty = 1u << 5;         // the frame differs from the store
 inline constexpr uint32_t kWaiters = 1u << 6;       // a thread sleeps on the word
 inline constexpr uint32_t kSecondChance = 1u << 7;  // withdrawn by replacement, not yet reused
@@ -42,6 +47,7 @@ constexpr uint32_t with_state(uint32_t word, BlockState state) {
     return (word & ~kStateMask) | static_cast<uint32_t>(state);
 }
 constexpr bool pinned(uint32_t word) { return (word & kPinMask) != 0; }
+// As a whole.
 constexpr bool resident(uint32_t word) {
     return state(word) == BlockState::kReadOnly || state(word) == BlockState::kWritable;
 }
@@ -50,7 +56,8 @@ constexpr bool transient(uint32_t word) {
         case BlockState::kAbsent:
         case BlockState::kStaged:
         case BlockState::kReadOnly:
-        case BlockState::kWritable: return false;
+        case BlockState::kWritable:
+        case BlockState::kSparse: return false;
         default: return true;
     }
 }
@@ -59,10 +66,12 @@ constexpr bool transient(uint32_t word) {
 // Zero-filled memory is a valid array of absent, never written blocks.
 struct Block {
     std::atomic<uint32_t> word;
-    // Index in the region's frame class, valid unless absent.  Written by the owner only; others
-    // may read it as a hint.
+    // Index in the region's frame class, or with kSparseFrame in that of sparse frames; valid
+    // unless absent.  Written by the owner only; others may read it as a hint.
     std::atomic<uint32_t> frame;
-    uint64_t checksum;  // of the content in the store, valid with kStored; the owner's
+    uint64_t stored_parts;  // one bit per part whose content the store holds; the owner's
+
+    static constexpr uint32_t kSparseFrame = 1u << 31;
 
     uint32_t load() const noexcept { return word.load(std::memory_order_acquire); }
 

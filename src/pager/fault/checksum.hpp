@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checksum of a block on its way to and from the store: XXH3, 64 bits, seeded with the place of the
-// block, so that a block which comes back from the wrong place is found, too.  Neither allocates
-// nor locks.
+// Checksum of a part of a block on its way to and from the store: XXH3, 32 of its bits, seeded with
+// the place of the part, so that one which comes back from the wrong place is found, too.  Neither
+// allocates nor locks.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,6 @@
 
 namespace hanare::pager {
 
-uint64_t block_checksum(const std::byte* memory, size_t bytes, uint64_t store_offset) noexcept;
+uint32_t part_checksum(const std::byte* memory, size_t bytes, uint64_t store_offset) noexcept;
 
 }  // namespace hanare::pager

@@ -27,12 +27,22 @@ public:
     virtual int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                                   bool* written) noexcept = 0;
 
-    // Lets a read-only block be written.
-    virtual int allow_writes(std::byte* block, size_t bytes) noexcept = 0;
-
     // Unmaps the block, read-only or writable, so that the slot holds all that was written to it.
     // Exact against running threads.
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
+
+    // Whether blocks may be sparse, by the four calls below on parts of a block (multiples of the OS
+    // page).
+    virtual bool serves_parts() const noexcept = 0;
+    // Maps a copy of `content` at a part that is absent; all of it or nothing.
+    virtual int install_part(std::byte* part, const std::byte* content, size_t bytes,
+                             bool writable) noexcept = 0;
+    // Lets a read-only block or part be written; makes it read-only again, exact against running
+    // threads.
+    virtual int allow_writes(std::byte* block, size_t bytes) noexcept = 0;
+    virtual int forbid_writes(std::byte* block, size_t bytes) noexcept = 0;
+    // Unmaps read-only parts and forgets their content; absent ones may lie between them.
+    virtual int discard(std::byte* part, size_t bytes) noexcept = 0;
 
     virtual void abandon_in_child() noexcept = 0;
 

@@ -54,6 +54,7 @@ struct Frame : ListLink {
     std::byte* memory = nullptr;  // the slot
     uint32_t index = 0;           // in the class
     uint32_t block = 0;           // in the region
+    uint64_t bytes = 0;           // of pages that it counts for: those of its present parts if sparse
     FrameQueue queue = FrameQueue::kNone;
     bool bare = true;  // the slot has no pages
     // Populated together with so many frames in all, this one and those that follow in the arena;
@@ -64,11 +65,17 @@ struct Frame : ListLink {
     bool in_keeper = false;
     Park park = Park::kFree;
     FlushJob* job = nullptr;  // the flush that waits for this write, or nullptr
-    uint64_t checksum = 0;    // of the content being written
     FrameIo io;
+
+    // Of a sparse block; the owner's.  Masks of parts.
+    bool sparse = false;     // has no slot: its parts are mapped in the region or nowhere
+    uint64_t present = 0;    // mapped
+    uint64_t dirty = 0;      // of these, writable; the others equal the store or are zeros
+    uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
 };
 
-// Frames of one block size.  `capacity` slots are reserved, `created` of them have descriptors.
+// Frames of one block size, or (block_bytes 0, no arena) of sparse blocks of any size.  `capacity`
+// slots are reserved, `created` of them have descriptors.
 struct FrameClass {
     uint64_t block_bytes = 0;
     uint32_t capacity = 0;
@@ -79,7 +86,7 @@ struct FrameClass {
     IntrusiveList<Frame> free;  // last in, first out: the memory is still in the cache
     IntrusiveList<Frame> bare;
 
-    bool open() const { return arena.address() != nullptr; }
+    bool open() const { return descriptors.address() != nullptr; }
     Frame* frame(uint32_t index) const {
         return reinterpret_cast<Frame*>(descriptors.address()) + index;
     }
@@ -91,6 +98,11 @@ inline constexpr uint64_t kBlockBytesMin = 4096;
 // Blocks from this size on are worth contiguous memory: their frames are created by huge pages.
 inline constexpr uint64_t kContiguousBytesMin = 64 * 1024;
 inline constexpr uint64_t kBlockBytesMax = kBlockBytesMin << (kFrameClasses - 1);
+// A block has up to 64 parts of at least one OS page.  Blocks below this size are not divided: it
+// would save little.
+inline constexpr uint32_t kPartsMax = 64;
+inline constexpr uint64_t kDividedBytesMin = 32 * 1024;
+inline constexpr uint64_t kPartBytesMax = kBlockBytesMax / kPartsMax;
 // A single instruction can touch several blocks at once; fewer frames could keep it from ever
 // finishing.
 inline constexpr uint64_t kFramesMin = 16;

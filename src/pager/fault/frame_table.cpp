@@ -17,6 +17,8 @@ constexpr uint64_t kProtectedNumerator = 3;
 constexpr uint64_t kProtectedDenominator = 4;
 // Read-ahead that nobody used may fill one part in kAheadShare of the budget.
 constexpr uint64_t kAheadShare = 4;
+// Parts leave so much room for the descriptors of sparse blocks.
+constexpr uint64_t kDescriptorsBytes = 4096;
 
 // Staged because its write-back failed; worth another try.
 bool unwritten(uint32_t word) {
@@ -66,21 +68,73 @@ Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may
             const sys::LockGuard guard(lock_);
             if (Frame* frame = take_free(frame_class)) return frame;
             if (Frame* frame = may_create ? create(frame_class) : nullptr) return frame;
-            Frame* frame = take_staged(inactive_);
-            const bool may_use_ahead =
-                use_ahead == UseAhead::kAlways ||
-                (use_ahead == UseAhead::kBeyondShare && ahead_bytes_ > budget_bytes_ / kAheadShare);
-            if (frame == nullptr && may_use_ahead) frame = take_staged(ahead_);
+            Frame* frame = take_reclaimable(use_ahead);
             if (frame != nullptr && frame->frame_class == &frame_class) return frame;
-            foreign = frame != nullptr ? frame : take_foreign_free(frame_class);
+            foreign = frame != nullptr ? frame : take_foreign_free(&frame_class);
         }
         if (foreign == nullptr) return nullptr;
         make_bare(*foreign);  // its bytes now allow another frame of our size
     }
 }
 
+// Staged and clean, so that it needs no eviction.
+Frame* FrameTable::take_reclaimable(UseAhead use_ahead) noexcept {
+    if (Frame* frame = take_staged(inactive_)) return frame;
+    const bool may_use_ahead =
+        use_ahead == UseAhead::kAlways ||
+        (use_ahead == UseAhead::kBeyondShare && ahead_bytes_ > budget_bytes_ / kAheadShare);
+    return may_use_ahead ? take_staged(ahead_) : nullptr;
+}
+
+bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
+    for (;;) {
+        Frame* whole = nullptr;
+        {
+            const sys::LockGuard guard(lock_);
+            if (used_bytes_ + metadata_bytes_ + bytes + kDescriptorsBytes <= budget_bytes_) {
+                used_bytes_ += bytes;
+                return true;
+            }
+            whole = take_foreign_free(nullptr);
+            if (whole == nullptr) whole = take_reclaimable(use_ahead);
+        }
+        if (whole == nullptr) return false;
+        make_bare(*whole);
+    }
+}
+
+void FrameTable::refund(uint64_t bytes) noexcept {
+    {
+        const sys::LockGuard guard(lock_);
+        used_bytes_ -= bytes;
+    }
+    note_progress();
+}
+
+Frame* FrameTable::acquire_sparse(FrameClass& sparse_class) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (Frame* frame = sparse_class.bare.front()) {
+        take_out(*frame);
+        return frame;
+    }
+    if (sparse_class.created == sparse_class.capacity ||
+        used_bytes_ + metadata_bytes_ + sizeof(Frame) > budget_bytes_) {
+        return nullptr;
+    }
+    Frame* frame = new_frame(sparse_class);
+    frame->sparse = true;
+    return frame;
+}
+
+void FrameTable::requeue_sparse(Frame& frame, uint64_t bytes) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (frame.queue != FrameQueue::kNone) take_out(frame);
+    frame.bytes = bytes;
+    put(frame, FrameQueue::kProbation);
+}
+
 void FrameTable::release(Frame& frame, bool bare) noexcept {
-    if (bare) {
+    if (bare || frame.sparse) {
         make_bare(frame);
     } else {
         const sys::LockGuard guard(lock_);
@@ -116,12 +170,13 @@ uint64_t FrameTable::excess_bytes() noexcept {
 }
 
 void FrameTable::make_bare(Frame& frame) noexcept {
-    sys::advise(frame.memory, frame.frame_class->block_bytes, MADV_DONTNEED);
+    if (!frame.sparse) sys::advise(frame.memory, frame.bytes, MADV_DONTNEED);
     const sys::LockGuard guard(lock_);
     if (frame.queue != FrameQueue::kNone) take_out(frame);
     frame.region = nullptr;
     frame.bare = true;
-    used_bytes_ -= frame.frame_class->block_bytes;
+    used_bytes_ -= frame.bytes;
+    if (frame.sparse) frame.bytes = 0;
     put(frame, FrameQueue::kBare);
 }
 
@@ -131,9 +186,10 @@ Frame* FrameTable::take_free(FrameClass& frame_class) noexcept {
     return frame;
 }
 
-Frame* FrameTable::take_foreign_free(const FrameClass& wanted) noexcept {
+// `wanted` nullptr: of any class.
+Frame* FrameTable::take_foreign_free(const FrameClass* wanted) noexcept {
     for (FrameClass& frame_class : classes_) {
-        if (&frame_class == &wanted || !frame_class.open()) continue;
+        if (&frame_class == wanted || !frame_class.open()) continue;
         if (Frame* frame = take_free(frame_class)) return frame;
     }
     return nullptr;
@@ -146,6 +202,7 @@ Frame* FrameTable::new_frame(FrameClass& frame_class) noexcept {
     frame->index = index;
     frame->io.frame = frame;
     frame->frame_class = &frame_class;
+    frame->bytes = frame_class.block_bytes;
     frame->memory = frame_class.arena.address() + index * frame_class.block_bytes;
     return frame;
 }
@@ -180,6 +237,7 @@ Frame* FrameTable::create_chunk(FrameClass& frame_class) noexcept {
     Frame* leader = new_frame(frame_class);
     leader->chunk_frames = frames;
     for (uint32_t i = 1; i < frames; ++i) new_frame(frame_class);
+    ++chunks_populating_;
     return leader;
 }
 
@@ -195,8 +253,14 @@ void FrameTable::chunk_populated(Frame& leader, bool success) noexcept {
             put(frame, success ? FrameQueue::kFree : FrameQueue::kBare);
         }
         leader.chunk_frames = 0;
+        --chunks_populating_;
     }
     note_progress();
+}
+
+bool FrameTable::is_populating() noexcept {
+    const sys::LockGuard guard(lock_);
+    return chunks_populating_ > 0;
 }
 
 Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
@@ -219,7 +283,7 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
         } else {
             count(region.counters.clean_drops);
         }
-        region.resident_blocks.fetch_sub(1, std::memory_order_relaxed);
+        region.resident_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
         take_out(*frame);
         frame->region = nullptr;
         return frame;
@@ -235,8 +299,10 @@ Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool cle
         Block& block = region.block(frame->block);
         const uint32_t word = block.load();
         const bool suitable = !clean_only || (word & block_word::kDirty) == 0;
+        const bool mapped =
+            block_word::resident(word) || block_word::state(word) == BlockState::kSparse;
         if (suitable && !block_word::pinned(word) && !region.is_closing() &&
-            ((block_word::resident(word) && block.try_enter(word, BlockState::kWithdrawing)) ||
+            ((mapped && block.try_enter(word, BlockState::kWithdrawing)) ||
              (unwritten(word) && block.try_enter(word, BlockState::kWriting)))) {
             region.enter();
             return frame;
@@ -343,12 +409,12 @@ void FrameTable::put(Frame& frame, FrameQueue queue) noexcept {
     } else {
         list.push_back(&frame);
     }
-    if (uint64_t* bytes = bytes_of(queue)) *bytes += frame.frame_class->block_bytes;
+    if (uint64_t* bytes = bytes_of(queue)) *bytes += frame.bytes;
 }
 
 void FrameTable::take_out(Frame& frame) noexcept {
     list_of(frame)->remove(&frame);
-    if (uint64_t* bytes = bytes_of(frame.queue)) *bytes -= frame.frame_class->block_bytes;
+    if (uint64_t* bytes = bytes_of(frame.queue)) *bytes -= frame.bytes;
     frame.queue = FrameQueue::kNone;
 }
 

@@ -36,6 +36,9 @@ public:
     // Makes sure frames of this size exist.  LIMIT when the budget holds fewer than kFramesMin.
     Result<FrameClass*> open_class(uint64_t block_bytes, Engine& engine);
 
+    // Makes sure descriptors for sparse blocks exist; they have no slots.
+    Result<FrameClass*> open_sparse_class();
+
     // Takes the tables of a new region out of the budget, or gives them back when it has ended.
     // LIMIT when fewer than kFramesMin of the largest blocks in use would remain.  Afterwards
     // excess_bytes() may be positive until frames are given up.
@@ -53,12 +56,24 @@ public:
     // first.
     Frame* acquire(FrameClass& frame_class, UseAhead use_ahead, bool may_create) noexcept;
 
+    // Takes `bytes` out of the budget for a part of a sparse block, giving up frames as acquire()
+    // does.  False when a block has to be evicted first.
+    bool reserve(uint64_t bytes, UseAhead use_ahead) noexcept;
+    void refund(uint64_t bytes) noexcept;
+    // A descriptor for a sparse block, counting for no bytes; nullptr when the budget has no room.
+    Frame* acquire_sparse(FrameClass& sparse_class) noexcept;
+    // Puts a sparse frame at the end of the probation queue; from now on it counts for `bytes`,
+    // which were reserved.
+    void requeue_sparse(Frame& frame, uint64_t bytes) noexcept;
+
     // Gives a frame back whose block has become absent.  `bare`: its pages are gone, too.
     void release(Frame& frame, bool bare) noexcept;
 
     // After acquire() gave a bare frame that leads a chunk: the pages of all its frames are there
     // (the others become free), or none is.
     void chunk_populated(Frame& leader, bool success) noexcept;
+    // Somebody is between the two: frames will be free soon.
+    bool is_populating() noexcept;
 
     // Frees the pages of free and staged frames until the budget holds again.
     void trim() noexcept;
@@ -113,7 +128,8 @@ private:
     Frame* create_chunk(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
-    Frame* take_foreign_free(const FrameClass& wanted) noexcept HANARE_REQUIRES(lock_);
+    Frame* take_foreign_free(const FrameClass* wanted) noexcept HANARE_REQUIRES(lock_);
+    Frame* take_reclaimable(UseAhead use_ahead) noexcept HANARE_REQUIRES(lock_);
     Frame* take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only = false) noexcept
         HANARE_REQUIRES(lock_);
     void put(Frame& frame, FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
@@ -135,8 +151,10 @@ private:
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t probation_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t protected_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint32_t chunks_populating_ HANARE_GUARDED_BY(lock_) = 0;
     uint32_t evictions_ HANARE_GUARDED_BY(lock_) = 0;
     std::array<FrameClass, kFrameClasses> classes_ HANARE_GUARDED_BY(lock_);
+    FrameClass sparse_class_ HANARE_GUARDED_BY(lock_);
     IntrusiveList<Frame> probation_ HANARE_GUARDED_BY(lock_);
     IntrusiveList<Frame> protected_ HANARE_GUARDED_BY(lock_);
     IntrusiveList<Frame> drop_ HANARE_GUARDED_BY(lock_);

@@ -27,6 +27,7 @@ struct ThreadState {
     int64_t since_s;
     uint32_t repeats;
     uint32_t depth;
+    AccessHistory history;
 };
 [[gnu::tls_model("initial-exec")]] thread_local ThreadState thread_state;
 
@@ -102,9 +103,9 @@ bool report_forked(const void* address) noexcept {
 }
 
 bool serve_fault(Region& region, const void* address, bool write) noexcept {
-    const uint32_t index = region.index_of(address);
     bool was_mapped = false;
-    const hanare_status status = region.pager->serve(region, index, write, &was_mapped);
+    const hanare_status status =
+        region.pager->serve(region, address, write, thread_state.history, &was_mapped);
     if (status != HANARE_STATUS_OK) {
         report(region, address, write, status);
         return false;

@@ -2,11 +2,13 @@
 #include "pager/fault/pager.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
 #include "base/units.hpp"
 #include "pager/fault/checksum.hpp"
+#include "pager/fault/parts.hpp"
 
 namespace hanare::pager {
 
@@ -21,48 +23,61 @@ uint32_t flag_of(Park park) { return park == Park::kSecondChance ? kSecondChance
 
 }  // namespace
 
-hanare_status Pager::serve(Region& region, uint32_t index, bool write, bool* was_mapped) noexcept {
-    return make_resident(region, index, write, true, was_mapped);
+hanare_status Pager::serve(Region& region, const void* address, bool write,
+                           AccessHistory& history, bool* was_mapped) noexcept {
+    return make_resident(
+        {region, region.index_of(address), region.part_of(address), write, &history}, was_mapped);
 }
 
-hanare_status Pager::make_resident(Region& region, uint32_t index, bool write, bool by_program,
-                                   bool* was_mapped) noexcept {
+hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
+    Region& region = fault.region;
     if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
-    Block& block = region.block(index);
-    bool observed = !by_program;
-    bool waited = false;
+    Block& block = region.block(fault.index);
+    bool observed = fault.history == nullptr;
     for (;;) {
         const uint32_t word = block.load();
         const BlockState state = block_word::state(word);
-        if (state == BlockState::kWritable || (state == BlockState::kReadOnly && !write)) {
-            *was_mapped = !waited;
+        if (state == BlockState::kWritable || (state == BlockState::kReadOnly && !fault.write)) {
+            *was_mapped = !fault.waited;
             return HANARE_STATUS_OK;
         }
         if (state == BlockState::kReadOnly) {
-            if (block.try_enter(word, BlockState::kUpgrading)) return upgrade(region, index);
+            if (block.try_enter(word, BlockState::kUpgrading)) return upgrade(region, fault.index);
             continue;
         }
         if (!observed) {
             observed = true;
-            observe(region, index);
+            observe(fault);
+        }
+        if (state == BlockState::kSparse || (state == BlockState::kAbsent && fault.random)) {
+            hanare_status status = HANARE_STATUS_OK;
+            const Served served = fault.random ? serve_part(fault, word, &status, was_mapped)
+                                               : complete(fault, word, &status);
+            if (served == Served::kDone) return status;
+            continue;
         }
         if (state == BlockState::kAbsent) {
             if (!block.try_enter(word, BlockState::kFilling)) continue;
-            count(write ? region.counters.write_faults : region.counters.read_faults);
-            return fill(region, index, write);
+            count_fault(fault);
+            return fill(fault);
         }
         if (state == BlockState::kStaged) {
             if (!block.try_enter(word, BlockState::kInstalling)) continue;
-            count(write ? region.counters.write_faults : region.counters.read_faults);
-            if (!waited) count(region.counters.staged_hits);
+            count_fault(fault);
+            if (!fault.waited) count(region.counters.staged_hits);
             frames_.dequeue(*region.frame_of(block));
-            return install(region, index, write);
+            return install(region, fault.index, fault.write);
         }
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
-        if (!waited) count(region.counters.wait_faults);
-        waited = true;
+        if (!fault.waited) count(region.counters.wait_faults);
+        fault.waited = true;
         block.wait(word);
     }
+}
+
+void Pager::count_fault(const Fault& fault) noexcept {
+    RegionCounters& counters = fault.region.counters;
+    count(fault.write ? counters.write_faults : counters.read_faults);
 }
 
 hanare_status Pager::engine_failed(int os_errno) noexcept {
@@ -74,12 +89,27 @@ hanare_status Pager::engine_failed(int os_errno) noexcept {
     }
 }
 
-void Pager::observe(Region& region, uint32_t index) noexcept {
+void Pager::observe(Fault& fault) noexcept {
+    Region& region = fault.region;
     const hanare_advice advice = region.advice.load(std::memory_order_relaxed);
-    if (advice == HANARE_ADVICE_RANDOM) return;
-    const StreamTable::Advice found =
-        region.streams.observe(index, region.blocks(), region.block_count, read_ahead_blocks_,
-                               advice == HANARE_ADVICE_SEQUENTIAL);
+    const bool may_be_sparse = region.parts_per_block > 1 && is_overcommitted();
+    if (advice == HANARE_ADVICE_RANDOM) {
+        fault.random = may_be_sparse;
+        return;
+    }
+    const AccessHistory::Place place = {
+        fault.index, uint64_t{fault.index} * region.parts_per_block + fault.part};
+    StreamTable::Begin begin = StreamTable::Begin::kCandidate;
+    if (advice == HANARE_ADVICE_SEQUENTIAL) {
+        begin = StreamTable::Begin::kAtOnce;
+    } else if (may_be_sparse && fault.history->expects_random(region, place)) {
+        begin = StreamTable::Begin::kIgnore;
+    }
+    const StreamTable::Advice found = region.streams.observe(
+        fault.index, region.blocks(), region.block_count, read_ahead_blocks_, begin);
+    const bool random = fault.history->note(region, place, found.continues);
+    fault.random =
+        random && may_be_sparse && !found.continues && advice != HANARE_ADVICE_SEQUENTIAL;
     if (found.count > 0) request_read_ahead(region, found.first, found.count, found.step);
     if (found.behind == StreamTable::kNone) return;
     const Block& behind = region.block(found.behind);
@@ -89,46 +119,50 @@ void Pager::observe(Region& region, uint32_t index) noexcept {
 }
 
 // The caller owns kFilling.
-hanare_status Pager::fill(Region& region, uint32_t index, bool write) noexcept {
-    Block& block = region.block(index);
-    hanare_status status = HANARE_STATUS_OK;
-    Frame* frame = obtain_frame(region, &status);
-    if (frame == nullptr) {
+hanare_status Pager::fill(const Fault& fault) noexcept {
+    Region& region = fault.region;
+    Block& block = region.block(fault.index);
+    Room room;
+    hanare_status status = obtain_room(region, false, &room);
+    if (status != HANARE_STATUS_OK) {
         block.leave(BlockState::kAbsent);
         return status;
     }
-    status = HANARE_STATUS_OK;  // evictions may have failed before one succeeded
-    attach_frame(region, index, *frame);
-    if ((block.load() & kStored) != 0) {
-        status = read_block(region, index, *frame);
-    } else {
-        count(region.counters.zero_fills);
-        if (!frame->zeroed) std::memset(frame->memory, 0, region.block_bytes);
-        frame->zeroed = false;
-    }
+    attach_frame(region, fault.index, *room.frame);
+    status = read_block(region, fault.index, *room.frame, 0);
     if (status != HANARE_STATUS_OK) {
-        give_up_frame(*frame);
+        give_up_frame(*room.frame);
         return status;
     }
-    return install(region, index, write);
+    return install(region, fault.index, fault.write);
 }
 
 void Pager::attach_frame(Region& region, uint32_t index, Frame& frame) noexcept {
     frame.region = &region;
     frame.block = index;
     region.block(index).frame.store(frame.index, std::memory_order_relaxed);
-    region.resident_blocks.fetch_add(1, std::memory_order_relaxed);
+    region.resident_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
 }
 
 // The owner leaves its transient state for an absent block; the frame is free again.
 void Pager::give_up_frame(Frame& frame) noexcept {
     Region& region = *frame.region;
-    region.resident_blocks.fetch_sub(1, std::memory_order_relaxed);
+    region.resident_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
     region.block(frame.block).leave(BlockState::kAbsent, 0, kSecondChance);
     frames_.release(frame, false);
 }
 
-hanare_status Pager::read_block(Region& region, uint32_t index, Frame& frame) noexcept {
+// Brings what the store holds of the block into the frame, and zeros for the rest, except where
+// the caller will put content of its own (`overlaid`).
+hanare_status Pager::read_block(Region& region, uint32_t index, Frame& frame,
+                                uint64_t overlaid) noexcept {
+    const uint64_t wanted = region.block(index).stored_parts & ~overlaid;
+    if (wanted == 0) {
+        count(region.counters.zero_fills);
+        if (!frame.zeroed) std::memset(frame.memory, 0, region.block_bytes);
+        frame.zeroed = false;
+        return HANARE_STATUS_OK;
+    }
     frame.zeroed = false;
     const hanare_status status =
         store_.read(region.offset_of(index), frame.memory, region.block_bytes);
@@ -138,15 +172,33 @@ hanare_status Pager::read_block(Region& region, uint32_t index, Frame& frame) no
     }
     count(region.counters.demand_reads);
     count(region.counters.read_bytes, region.block_bytes);
-    return verify(region, frame);
+    return finish_read(region, index, frame, overlaid);
 }
 
-hanare_status Pager::verify(Region& region, Frame& frame) noexcept {
-    const uint64_t found =
-        block_checksum(frame.memory, region.block_bytes, region.offset_of(frame.block));
-    if (found == region.block(frame.block).checksum) return HANARE_STATUS_OK;
-    count(region.counters.checksum_errors);
-    return HANARE_STATUS_CORRUPT;
+// The frame holds what came from the store.
+hanare_status Pager::finish_read(Region& region, uint32_t index, const Frame& frame,
+                                 uint64_t overlaid) noexcept {
+    const uint64_t stored = region.block(index).stored_parts;
+    for_each_run(region.all_parts() & ~stored & ~overlaid, [&](uint32_t first, uint32_t count) {
+        std::memset(frame.memory + first * region.part_bytes, 0, count * region.part_bytes);
+    });
+    return verify(region, index, frame.memory, stored & ~overlaid);
+}
+
+// `memory`: of the whole block.
+hanare_status Pager::verify(Region& region, uint32_t index, const std::byte* memory,
+                            uint64_t parts) noexcept {
+    const uint32_t* expected = region.checksums_of(index);
+    for (; parts != 0; parts &= parts - 1) {
+        const auto part = static_cast<uint32_t>(std::countr_zero(parts));
+        const uint64_t start = part * region.part_bytes;
+        if (part_checksum(memory + start, region.part_bytes, region.offset_of(index) + start) !=
+            expected[part]) {
+            count(region.counters.checksum_errors);
+            return HANARE_STATUS_CORRUPT;
+        }
+    }
+    return HANARE_STATUS_OK;
 }
 
 // The caller owns kFilling or kInstalling and the frame holds the content.
@@ -165,13 +217,13 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
     }
     if (error != 0) {
         // Parts of it may have been mapped writable for a moment.
-        if (!was_dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
+        if (!was_dirty) region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
         frames_.enqueue(frame, FrameQueue::kProbation);
         block.leave(BlockState::kStaged, kDirty);
         frames_.note_progress();
         return engine_failed(error);
     }
-    if (writable && !was_dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
+    if (writable && !was_dirty) region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
     frames_.enqueue(frame,
                     (word & kSecondChance) != 0 ? FrameQueue::kProtected : FrameQueue::kProbation);
     block.leave(writable ? BlockState::kWritable : BlockState::kReadOnly, writable ? kDirty : 0,
@@ -190,7 +242,7 @@ hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
         return engine_failed(error);
     }
     count(region.counters.upgrade_faults);
-    region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
+    region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
     block.leave(BlockState::kWritable, kDirty);
     frames_.note_progress();
     return HANARE_STATUS_OK;
@@ -204,7 +256,10 @@ Frame* Pager::take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead
     const bool leads_chunk = frame->chunk_frames > 0;
     const uint64_t frames = leads_chunk ? frame->chunk_frames : 1;
     const int error = engine_.populate(frame->memory, frames * frame_class.block_bytes);
-    if (leads_chunk) frames_.chunk_populated(*frame, error == 0);
+    if (leads_chunk) {
+        frames_.chunk_populated(*frame, error == 0);
+        if (keeper_ != nullptr) keeper_->kick();  // its read-ahead may wait for the others
+    }
     if (error == 0) {
         frame->bare = false;
         frame->zeroed = true;
@@ -215,37 +270,42 @@ Frame* Pager::take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead
     return nullptr;
 }
 
-Frame* Pager::obtain_frame(Region& region, hanare_status* failure) noexcept {
-    FrameClass& frame_class = *region.frame_class;
+Pager::Room Pager::take_room(Region& region, bool for_part, UseAhead use_ahead, bool may_create,
+                             hanare_status* failure) noexcept {
+    if (!for_part) {
+        return {take_frame(*region.frame_class, use_ahead, may_create, failure), 0};
+    }
+    return {nullptr, frames_.reserve(region.part_bytes, use_ahead) ? region.part_bytes : 0};
+}
+
+hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noexcept {
+    hanare_status failure = HANARE_STATUS_OK;
     // Once the kernel has refused memory, what is there has to do.
     bool may_create = true;
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
         // Frames of a closing region come free only when everybody has left it.
-        if (region.is_closing()) {
-            *failure = HANARE_STATUS_NOT_FOUND;
-            return nullptr;
-        }
-        *failure = HANARE_STATUS_OK;
-        if (Frame* frame = take_frame(frame_class, UseAhead::kBeyondShare, may_create, failure)) {
+        if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
+        failure = HANARE_STATUS_OK;
+        *room = take_room(region, for_part, UseAhead::kBeyondShare, may_create, &failure);
+        if (room->found()) {
             kick_if_low();
-            return frame;
+            return HANARE_STATUS_OK;
         }
-        if (*failure != HANARE_STATUS_OK) {
+        if (failure != HANARE_STATUS_OK) {
             may_create = false;
             ++failures;
             continue;
         }
         // Where the store refuses writes, blocks that need none can still go.
-        const Eviction eviction = evict_inline(failures > 0, failure);
+        const Eviction eviction = evict_inline(failures > 0, &failure);
         if (eviction == Eviction::kDone) continue;
         if (eviction == Eviction::kFailed) {
             ++failures;
             continue;
         }
-        if (Frame* frame = take_frame(frame_class, UseAhead::kAlways, may_create, failure)) {
-            return frame;
-        }
+        *room = take_room(region, for_part, UseAhead::kAlways, may_create, &failure);
+        if (room->found()) return HANARE_STATUS_OK;
         if (!may_create) {
             may_create = true;
             ++failures;
@@ -254,7 +314,7 @@ Frame* Pager::obtain_frame(Region& region, hanare_status* failure) noexcept {
         if (keeper_ != nullptr) keeper_->kick();
         frames_.wait_progress(seen);
     }
-    return nullptr;
+    return failure;
 }
 
 void Pager::kick_if_low() noexcept {
@@ -283,12 +343,20 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) n
         finish_clean(*frame, Park::kFree);
         return Eviction::kDone;
     }
-    prepare_write(*frame);
-    status = store_.write(frame->io.offset, frame->memory, frame->io.bytes);
+    status = write_now(*frame);
     finish_write(*frame, status, Park::kFree);
     if (status == HANARE_STATUS_OK) return Eviction::kDone;
     *failure = status;
     return Eviction::kFailed;
+}
+
+hanare_status Pager::write_now(Frame& frame) noexcept {
+    prepare_write(frame);
+    for (;;) {
+        const hanare_status status =
+            store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
+        if (status != HANARE_STATUS_OK || !prepare_next_write(frame)) return status;
+    }
 }
 
 bool Pager::evict_one() noexcept {
@@ -297,6 +365,7 @@ bool Pager::evict_one() noexcept {
 }
 
 hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
+    if (frame.sparse) return withdraw_sparse(frame, dirty);
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     const uint32_t word = block.load();
@@ -308,7 +377,7 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
         // What was moved and moved back has lost its write protection.
         // Where that fails, too, the program has unmapped them; its next access will tell.
         engine_.allow_writes(address, region.block_bytes);
-        if (!*dirty) region.dirty_blocks.fetch_add(1, std::memory_order_relaxed);
+        if (!*dirty) region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
         frames_.enqueue(frame, FrameQueue::kProbation);
         block.leave(BlockState::kWritable, kDirty);
         frames_.note_progress();
@@ -321,16 +390,38 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
 
 void Pager::prepare_write(Frame& frame) noexcept {
     const Region& region = *frame.region;
+    uint32_t first = 0;
+    uint32_t parts = region.parts_per_block;
+    std::byte* memory = frame.memory;
+    if (frame.sparse) {
+        first = static_cast<uint32_t>(std::countr_zero(frame.unwritten));
+        parts = static_cast<uint32_t>(std::countr_one(frame.unwritten >> first));
+        frame.unwritten &= ~(all_ones(parts) << first);
+        memory = region.address_of(frame.block) + first * region.part_bytes;
+    }
     frame.io.kind = store::IoKind::kWrite;
-    frame.io.offset = region.offset_of(frame.block);
-    frame.io.memory = frame.memory;
-    frame.io.bytes = region.block_bytes;
-    frame.checksum = block_checksum(frame.memory, region.block_bytes, frame.io.offset);
+    frame.io.offset = region.offset_of(frame.block) + first * region.part_bytes;
+    frame.io.memory = memory;
+    frame.io.bytes = parts * region.part_bytes;
+    uint32_t* checksums = region.checksums_of(frame.block) + first;
+    for (uint64_t i = 0; i < parts; ++i) {
+        const uint64_t start = i * region.part_bytes;
+        checksums[i] = part_checksum(memory + start, region.part_bytes, frame.io.offset + start);
+    }
+}
+
+bool Pager::prepare_next_write(Frame& frame) noexcept {
+    if (!frame.sparse || frame.unwritten == 0) return false;
+    prepare_write(frame);
+    return true;
 }
 
 void Pager::finish_clean(Frame& frame, Park park) noexcept {
     Region& region = *frame.region;
-    if (park == Park::kFree) {
+    if (frame.sparse) {
+        count(region.counters.clean_drops);
+        give_up_sparse(frame);
+    } else if (park == Park::kFree) {
         count(region.counters.clean_drops);
         give_up_frame(frame);
     } else {
@@ -342,6 +433,7 @@ void Pager::finish_clean(Frame& frame, Park park) noexcept {
 }
 
 void Pager::finish_write(Frame& frame, hanare_status status, Park park) noexcept {
+    if (frame.sparse) return finish_sparse_write(frame, status, park);
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     if (status != HANARE_STATUS_OK) {
@@ -354,10 +446,10 @@ void Pager::finish_write(Frame& frame, hanare_status status, Park park) noexcept
     }
     count(region.counters.write_backs);
     count(region.counters.written_bytes, region.block_bytes);
-    region.dirty_blocks.fetch_sub(1, std::memory_order_relaxed);
-    block.checksum = frame.checksum;
+    region.dirty_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
+    block.stored_parts = region.all_parts();
     if (park == Park::kFree) {
-        region.resident_blocks.fetch_sub(1, std::memory_order_relaxed);
+        region.resident_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
         block.leave(BlockState::kAbsent, kStored, kDirty | kSecondChance);
         frames_.release(frame, false);
     } else {
@@ -371,18 +463,26 @@ void Pager::finish_write(Frame& frame, hanare_status status, Park park) noexcept
 Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Frame** frame) noexcept {
     Block& block = region.block(index);
     const uint32_t word = block.load();
-    if (block_word::state(word) != BlockState::kAbsent || (word & kStored) == 0) {
+    const bool sparse = block_word::state(word) == BlockState::kSparse;
+    if ((block_word::state(word) != BlockState::kAbsent && !sparse) || (word & kStored) == 0) {
         return FillStart::kNothingToDo;
     }
     hanare_status failure = HANARE_STATUS_OK;
     // Read-ahead does not live on its own earlier work, which is needed sooner.
     Frame* found = take_frame(*region.frame_class, UseAhead::kNever, true, &failure);
     if (found == nullptr) return FillStart::kNoFrame;
-    if (!block.try_enter(word, BlockState::kFilling)) {
+    if (!block.try_enter(word, sparse ? BlockState::kExtending : BlockState::kFilling)) {
         frames_.release(*found, false);
         return FillStart::kNothingToDo;
     }
-    attach_frame(region, index, *found);
+    if (sparse) {
+        // Its present parts stay in use until the others have come.
+        region.frame_of(block)->in_keeper = true;
+        found->region = &region;
+        found->block = index;
+    } else {
+        attach_frame(region, index, *found);
+    }
     found->zeroed = false;
     found->io.kind = store::IoKind::kRead;
     found->io.offset = region.offset_of(index);
@@ -395,20 +495,30 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Frame** frame
 
 void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
     Region& region = *frame.region;
+    Block& block = region.block(frame.block);
     if (status != HANARE_STATUS_OK) {
         count(region.counters.store_errors);
     } else {
         count(region.counters.prefetch_reads);
         count(region.counters.read_bytes, region.block_bytes);
-        status = verify(region, frame);
     }
-    if (status != HANARE_STATUS_OK) {
-        // Whoever needs the block will read it again and report.
-        give_up_frame(frame);
+    // Whoever needs a block that failed will read it again and report.
+    if (block_word::state(block.load()) == BlockState::kExtending) {
+        Frame& sparse = *region.frame_of(block);
+        sparse.in_keeper = false;
+        if (status == HANARE_STATUS_OK) {
+            status = finish_read(region, frame.block, frame, sparse.dirty);
+        }
+        finish_completion(sparse, frame, status);
     } else {
-        frames_.enqueue(frame, FrameQueue::kAhead);
-        region.block(frame.block).leave(BlockState::kStaged);
-        frames_.note_progress();
+        if (status == HANARE_STATUS_OK) status = finish_read(region, frame.block, frame, 0);
+        if (status == HANARE_STATUS_OK) {
+            frames_.enqueue(frame, FrameQueue::kAhead);
+            block.leave(BlockState::kStaged);
+            frames_.note_progress();
+        } else {
+            give_up_frame(frame);
+        }
     }
     region.leave();
 }
@@ -417,7 +527,8 @@ hanare_status Pager::pin(Region& region, uint32_t index, bool write, bool* first
     Block& block = region.block(index);
     for (;;) {
         bool was_mapped = false;
-        const hanare_status status = make_resident(region, index, write, false, &was_mapped);
+        const hanare_status status =
+            make_resident({region, index, 0, write, nullptr}, &was_mapped);
         if (status != HANARE_STATUS_OK) return status;
         uint32_t word = block.load();
         const bool suitable =

@@ -12,6 +12,8 @@
 #include <cstdint>
 
 #include "hanare/status.h"
+#include "pager/fault/access_history.hpp"
+#include "pager/fault/buffer_pool.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/region.hpp"
@@ -42,16 +44,28 @@ struct ReadAhead {
 
 class Pager {
 public:
-    Pager(store::Store& store, Engine& engine, FrameTable& frames, uint32_t read_ahead_blocks)
-        : store_(store), engine_(engine), frames_(frames), read_ahead_blocks_(read_ahead_blocks) {}
+    // `buffers`: kPartBuffers of kPartBytesMax, where parts are read; `zeros`: kPartBytesMax, never
+    // written.
+    Pager(store::Store& store, Engine& engine, FrameTable& frames, uint32_t read_ahead_blocks,
+          sys::Mapping buffers, sys::Mapping zeros)
+        : store_(store),
+          engine_(engine),
+          frames_(frames),
+          read_ahead_blocks_(read_ahead_blocks),
+          buffers_(std::move(buffers), kPartBytesMax),
+          zeros_(std::move(zeros)) {}
+
+    static constexpr uint32_t kPartBuffers = 16;
 
     void set_keeper(KeeperSignal* keeper) noexcept { keeper_ = keeper; }
 
-    // Serves an access by the program: returns when the block was mapped with sufficient rights.
-    // *was_mapped: it was so already, by somebody else's work since the fault.
-    hanare_status serve(Region& region, uint32_t index, bool write, bool* was_mapped) noexcept;
+    // Serves an access by the program: returns when the address was mapped with sufficient rights.
+    // *was_mapped: it was so already, by somebody else's work since the fault.  `history`: the
+    // thread's.
+    hanare_status serve(Region& region, const void* address, bool write, AccessHistory& history,
+                        bool* was_mapped) noexcept;
 
-    // As serve(), and pins the block; *first: it had no pin.  LIMIT when it has too many pins.
+    // Makes a whole block resident, without regard to streams, and pins the block; *first: it had no pin.  LIMIT when it has too many pins.
     hanare_status pin(Region& region, uint32_t index, bool write, bool* first) noexcept;
     // *last: no pin is left.  False if there was none.
     bool unpin(Region& region, uint32_t index, bool* last) noexcept;
@@ -77,8 +91,11 @@ public:
     // Evicts one block in the calling thread; false when there is none or it failed.
     bool evict_one() noexcept;
 
-    // Prepares frame.io and the checksum for writing the frame's block.
+    // Prepares frame.io and the checksums for writing the frame's block, or the first run of dirty
+    // parts of a sparse one.
     void prepare_write(Frame& frame) noexcept;
+    // After a write that succeeded: prepares the next run, if there is another.
+    bool prepare_next_write(Frame& frame) noexcept;
 
     // The queue to the keeper; a full queue drops the request (it is only advice).
     void request_read_ahead(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept;
@@ -103,27 +120,71 @@ private:
     static constexpr uint32_t kRequests = 128;
     static constexpr uint32_t kFailuresMax = 64;
 
-    hanare_status make_resident(Region& region, uint32_t index, bool write, bool by_program,
-                                bool* was_mapped) noexcept;
-    void observe(Region& region, uint32_t index) noexcept;
-    hanare_status fill(Region& region, uint32_t index, bool write) noexcept;
-    hanare_status read_block(Region& region, uint32_t index, Frame& frame) noexcept;
-    hanare_status verify(Region& region, Frame& frame) noexcept;
+    // A fault, and what it asks for.
+    struct Fault {
+        Region& region;
+        uint32_t index;
+        uint32_t part;
+        bool write;
+        AccessHistory* history;  // nullptr: not the program's access, and the whole block is wanted
+        bool random = false;     // a part is enough
+        bool waited = false;
+    };
+    hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
+    void observe(Fault& fault) noexcept;
+    void count_fault(const Fault& fault) noexcept;
+    hanare_status fill(const Fault& fault) noexcept;
+    hanare_status read_block(Region& region, uint32_t index, Frame& frame,
+                             uint64_t overlaid) noexcept;
+    hanare_status finish_read(Region& region, uint32_t index, const Frame& frame,
+                              uint64_t overlaid) noexcept;
+    hanare_status verify(Region& region, uint32_t index, const std::byte* memory,
+                         uint64_t parts) noexcept;
     hanare_status install(Region& region, uint32_t index, bool write) noexcept;
     hanare_status upgrade(Region& region, uint32_t index) noexcept;
     Frame* take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead, bool may_create,
                       hanare_status* failure) noexcept;
-    Frame* obtain_frame(Region& region, hanare_status* failure) noexcept;
+    // What a fault needs before it goes on: a frame, or room for a part.
+    struct Room {
+        Frame* frame = nullptr;
+        uint64_t bytes = 0;
+        bool found() const { return frame != nullptr || bytes > 0; }
+    };
+    hanare_status obtain_room(Region& region, bool for_part, Room* room) noexcept;
+    Room take_room(Region& region, bool for_part, FrameTable::UseAhead use_ahead, bool may_create,
+                   hanare_status* failure) noexcept;
     enum class Eviction { kDone, kFailed, kNoVictim };
     Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;
+    hanare_status write_now(Frame& frame) noexcept;
     hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
+
+    // Sparse blocks (sparse.cpp).  kRetry: the block has changed meanwhile, look again.
+    enum class Served { kDone, kRetry };
+    Served serve_part(Fault& fault, uint32_t word, hanare_status* status,
+                      bool* was_mapped) noexcept;
+    Served complete(Fault& fault, uint32_t word, hanare_status* status) noexcept;
+    hanare_status use_part(const Fault& fault, Frame& frame, bool* was_mapped) noexcept;
+    hanare_status add_part(const Fault& fault, Frame& frame) noexcept;
+    hanare_status load_part(const Fault& fault, std::byte* buffer,
+                            const std::byte** content) noexcept;
+    // The owner of kExtending: `whole` takes the place of the sparse frame, or, unless `status` is
+    // OK and all goes well, is freed.  Leaves the block staged or sparse.
+    hanare_status finish_completion(Frame& sparse, Frame& whole, hanare_status status) noexcept;
+    int absorb_sparse(Frame& sparse, Frame& whole) noexcept;
+    int forbid_writes(const Frame& sparse) noexcept;
+    void allow_writes(const Frame& sparse) noexcept;
+    hanare_status withdraw_sparse(Frame& frame, bool* dirty) noexcept;
+    void finish_sparse_write(Frame& frame, hanare_status status, Park park) noexcept;
+    void give_up_sparse(Frame& frame, uint32_t set = 0) noexcept;
 
     store::Store& store_;
     Engine& engine_;
     FrameTable& frames_;
     const uint32_t read_ahead_blocks_;
+    BufferPool buffers_;
+    const sys::Mapping zeros_;
     KeeperSignal* keeper_ = nullptr;
 
     sys::RankedLock requests_lock_{sys::LockRank::kRequests};

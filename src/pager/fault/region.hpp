@@ -34,25 +34,29 @@ struct Region {
     // Constant after construction.
     Pager* pager = nullptr;
     FrameClass* frame_class = nullptr;
+    FrameClass* sparse_class = nullptr;
     sys::Mapping range;
-    sys::Mapping block_table;
+    sys::Mapping table;  // of blocks, and behind it of checksums, one of 32 bits per part
     uint64_t block_bytes = 0;
+    uint64_t part_bytes = 0;
     uint32_t block_shift = 0;
+    uint32_t part_shift = 0;
+    uint32_t parts_per_block = 1;  // 1 to 64; 1: blocks are never sparse
     uint32_t block_count = 0;
     uint64_t store_offset = 0;
     uint64_t requested_bytes = 0;
 
     // Own synchronisation.
     std::atomic<hanare_advice> advice{HANARE_ADVICE_NORMAL};
-    std::atomic<uint64_t> resident_blocks{0};
-    std::atomic<uint64_t> dirty_blocks{0};
+    std::atomic<uint64_t> resident_bytes{0};
+    std::atomic<uint64_t> dirty_bytes{0};
     std::atomic<uint64_t> pinned_blocks{0};
     StreamTable streams;
     RegionCounters counters;
 
     std::byte* begin() const { return range.address(); }
     std::byte* end() const { return range.address() + range.bytes(); }
-    Block* blocks() const { return reinterpret_cast<Block*>(block_table.address()); }
+    Block* blocks() const { return reinterpret_cast<Block*>(table.address()); }
     Block& block(uint32_t index) const { return blocks()[index]; }
     uint32_t index_of(const void* address) const {
         return static_cast<uint32_t>(
@@ -64,9 +68,24 @@ struct Region {
     uint64_t offset_of(uint32_t index) const {
         return store_offset + (static_cast<uint64_t>(index) << block_shift);
     }
+    // Parts of a block are numbered from 0; sets of them are masks of 64 bits.
+    uint32_t part_of(const void* address) const {
+        const auto offset =
+            static_cast<uint64_t>(static_cast<const std::byte*>(address) - begin());
+        return static_cast<uint32_t>((offset & (block_bytes - 1)) >> part_shift);
+    }
+    uint64_t all_parts() const { return ~uint64_t{0} >> (64 - parts_per_block); }
+    uint32_t* checksums_of(uint32_t index) const {
+        return reinterpret_cast<uint32_t*>(blocks() + block_count) +
+               static_cast<uint64_t>(index) * parts_per_block;
+    }
     // The frame attached to a block; only for the owner of its transient state or under the frame
     // table's lock.
-    Frame* frame_of(const Block& block) const { return frame_class->frame(block.frame); }
+    Frame* frame_of(const Block& block) const {
+        const uint32_t frame = block.frame.load(std::memory_order_relaxed);
+        return (frame & Block::kSparseFrame) != 0 ? sparse_class->frame(frame & ~Block::kSparseFrame)
+                                                  : frame_class->frame(frame);
+    }
 
     void enter() noexcept { users_.fetch_add(1, std::memory_order_acq_rel); }
     // The region may be gone when this returns, so nothing of it is read after the count fell.

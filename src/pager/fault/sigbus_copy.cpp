@@ -35,6 +35,25 @@ int SigbusCopy::allow_writes(std::byte* block, size_t bytes) noexcept {
     return userfault_.write_protect(block, bytes, false);
 }
 
+int SigbusCopy::install_part(std::byte* part, const std::byte* content, size_t bytes,
+                             bool writable) noexcept {
+    // Of several pages none may be written while the others are missing: there may be no others.
+    const bool write_protected = !writable || bytes > kOsPageBytes;
+    size_t copied = 0;
+    int error = userfault_.copy(part, content, bytes, write_protected, &copied);
+    if (error == 0 && writable && write_protected) error = allow_writes(part, bytes);
+    if (error != 0 && copied > 0) discard(part, copied);
+    return error;
+}
+
+int SigbusCopy::forbid_writes(std::byte* block, size_t bytes) noexcept {
+    return userfault_.write_protect(block, bytes, true);
+}
+
+int SigbusCopy::discard(std::byte* part, size_t bytes) noexcept {
+    return sys::advise(part, bytes, MADV_DONTNEED);
+}
+
 int SigbusCopy::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
     // From now on writers wait for the block's state, and so do readers of parts that are gone.

@@ -28,6 +28,11 @@ public:
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
     int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    bool serves_parts() const noexcept override { return true; }
+    int install_part(std::byte* part, const std::byte* content, size_t bytes,
+                     bool writable) noexcept override;
+    int forbid_writes(std::byte* block, size_t bytes) noexcept override;
+    int discard(std::byte* part, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override { userfault_.close(); }
 
 private:

@@ -8,7 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/sanitizers.hpp"
-#include "sys/futex.hpp"
+#include "base/units.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::pager {
@@ -27,28 +27,6 @@ void mark_pages(std::byte* memory, std::byte mark) noexcept {
 }
 
 }  // namespace
-
-std::byte* ScratchPool::acquire() noexcept {
-    uint32_t used = used_.load(std::memory_order_relaxed);
-    for (;;) {
-        const uint32_t bit = ~used & kAll & ((used & kAll) + 1);
-        if (bit != 0) {
-            if (used_.compare_exchange_weak(used, used | bit, std::memory_order_acquire)) {
-                return memory_.address() + kBufferBytes * static_cast<size_t>(__builtin_ctz(bit));
-            }
-        } else if ((used & kAwaited) != 0 ||
-                   used_.compare_exchange_weak(used, used | kAwaited, std::memory_order_relaxed)) {
-            sys::futex_wait(used_, used | kAwaited);
-            used = used_.load(std::memory_order_relaxed);
-        }
-    }
-}
-
-void ScratchPool::release(const std::byte* buffer) noexcept {
-    const auto index = static_cast<size_t>(buffer - memory_.address()) / kBufferBytes;
-    const uint32_t used = used_.fetch_and(~(1u << index | kAwaited), std::memory_order_release);
-    if ((used & kAwaited) != 0) sys::futex_wake_all(used_);
-}
 
 int SigbusMove::attach(std::byte* range, size_t bytes) noexcept {
     return userfault_.register_range(range, bytes);
@@ -75,14 +53,15 @@ int SigbusMove::install_writable(std::byte* block, std::byte* slot, size_t bytes
 int SigbusMove::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                                   bool* written) noexcept {
     *written = false;
-    std::byte* copy = scratch_.acquire();
     int error = 0;
-    for (size_t done = 0; done < bytes && error == 0; done += ScratchPool::kBufferBytes) {
-        const size_t part = std::min(ScratchPool::kBufferBytes, bytes - done);
-        error = install_part(block + done, slot + done, copy, part, written);
-        if (error != 0 && done > 0) take_back(block, slot, done);
+    {
+        const BufferPool::Buffer copy(scratch_);
+        for (size_t done = 0; done < bytes && error == 0; done += kScratchBytes) {
+            const size_t piece = std::min(kScratchBytes, bytes - done);
+            error = install_piece(block + done, slot + done, copy.memory(), piece, written);
+            if (error != 0 && done > 0) take_back(block, slot, done);
+        }
     }
-    scratch_.release(copy);
     if (error == 0 && *written) {
         const int unprotect_error = userfault_.write_protect(block, bytes, false);
         HANARE_ASSERT(unprotect_error == 0);  // the pages are present
@@ -92,6 +71,25 @@ int SigbusMove::install_read_only(std::byte* block, std::byte* slot, size_t byte
 
 int SigbusMove::allow_writes(std::byte* block, size_t bytes) noexcept {
     return userfault_.write_protect(block, bytes, false);
+}
+
+int SigbusMove::install_part(std::byte* part, const std::byte* content, size_t bytes,
+                             bool writable) noexcept {
+    // Of several pages none may be written while the others are missing: there may be no others.
+    const bool write_protected = !writable || bytes > kOsPageBytes;
+    size_t copied = 0;
+    int error = userfault_.copy(part, content, bytes, write_protected, &copied);
+    if (error == 0 && writable && write_protected) error = allow_writes(part, bytes);
+    if (error != 0 && copied > 0) discard(part, copied);
+    return error;
+}
+
+int SigbusMove::forbid_writes(std::byte* block, size_t bytes) noexcept {
+    return userfault_.write_protect(block, bytes, true);
+}
+
+int SigbusMove::discard(std::byte* part, size_t bytes) noexcept {
+    return sys::advise(part, bytes, MADV_DONTNEED);
 }
 
 int SigbusMove::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
@@ -159,7 +157,7 @@ int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
     return error;
 }
 
-int SigbusMove::install_part(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
+int SigbusMove::install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                              bool* written) noexcept {
     const base::UnseenByTsan unseen;
     std::memcpy(copy, slot, bytes);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "pager/fault/buffer_pool.hpp"
 #include "pager/fault/engine.hpp"
 #include "sys/lock.hpp"
 #include "sys/memory.hpp"
@@ -22,34 +23,17 @@
 
 namespace hanare::pager {
 
-// Copies made while a block is installed; one bit per buffer.
-class ScratchPool {
-public:
-    static constexpr size_t kBufferBytes = 256 * kKiB;
-    static constexpr uint32_t kBuffers = 8;
-    static constexpr size_t kBytes = kBuffers * kBufferBytes;
-
-    explicit ScratchPool(sys::Mapping memory) : memory_(std::move(memory)) {}
-
-    std::byte* acquire() noexcept;
-    void release(const std::byte* buffer) noexcept;
-
-private:
-    static constexpr uint32_t kAll = (1u << kBuffers) - 1;
-    static constexpr uint32_t kAwaited = 1u << 31;  // somebody sleeps until one is released
-
-    sys::Mapping memory_;
-    std::atomic<uint32_t> used_{0};
-};
-
 class SigbusMove final : public Engine {
 public:
-    // `scratch`: ScratchPool::kBytes; `zeros`: kBlockBytesMax, never written; `nursery`: one huge
+    static constexpr size_t kScratchBytes = 256 * kKiB;
+    static constexpr uint32_t kScratchBuffers = 8;
+
+    // `scratch`: kScratchBuffers of kScratchBytes; `zeros`: kBlockBytesMax, never written; `nursery`: one huge
     // page, aligned.
     SigbusMove(sys::Userfault userfault, sys::Mapping scratch, sys::Mapping zeros,
                sys::Mapping nursery)
         : userfault_(std::move(userfault)),
-          scratch_(std::move(scratch)),
+          scratch_(std::move(scratch), kScratchBytes),
           zeros_(std::move(zeros)),
           nursery_(std::move(nursery)) {}
 
@@ -62,6 +46,11 @@ public:
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
     int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    bool serves_parts() const noexcept override { return true; }
+    int install_part(std::byte* part, const std::byte* content, size_t bytes,
+                     bool writable) noexcept override;
+    int forbid_writes(std::byte* block, size_t bytes) noexcept override;
+    int discard(std::byte* part, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override { userfault_.close(); }
 
 private:
@@ -69,11 +58,11 @@ private:
     int move_when_free(std::byte* target, std::byte* source, size_t bytes, size_t* moved) noexcept;
     void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept;
     int populate_contiguous(std::byte* slot, size_t bytes) noexcept;
-    int install_part(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
-                     bool* written) noexcept;
+    int install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
+                      bool* written) noexcept;
 
     sys::Userfault userfault_;
-    ScratchPool scratch_;
+    BufferPool scratch_;  // copies made while a block is installed
     sys::Mapping zeros_;
     sys::Mapping nursery_;  // where huge pages are born
     sys::RankedLock populating_{sys::LockRank::kLeaf};

@@ -9,20 +9,28 @@ namespace hanare::pager {
 
 namespace {
 constexpr uint32_t kFirstDepth = 4;
+// Faults after which a stream is certain, so that a fault of a thread with random accesses may
+// belong to it.
+constexpr uint32_t kCertainFaults = 4;
+// Faults in the region, other than its own, after which a stream is taken to have ended.
+constexpr uint64_t kEndedAfter = 1024;
 }
 
 bool StreamTable::all_present(uint32_t from, uint32_t count, int32_t step,
                               const Block* blocks) noexcept {
     for (uint32_t i = 0; i < count; ++i, from += static_cast<uint32_t>(step)) {
-        if (block_word::state(blocks[from].load()) == BlockState::kAbsent) return false;
+        const BlockState state = block_word::state(blocks[from].load());
+        if (state == BlockState::kAbsent || state == BlockState::kSparse) return false;
     }
     return true;
 }
 
-StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, int32_t& step,
-                                        uint32_t& distance) noexcept {
+StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, Begin begin,
+                                        int32_t& step, uint32_t& distance) noexcept {
     for (Stream& stream : streams_) {
         if (stream.stamp == 0 || block == stream.head) continue;
+        if (clock_ - stream.stamp > kEndedAfter) continue;
+        if (begin == Begin::kIgnore && stream.lag_count < kCertainFaults) continue;
         step = block > stream.head ? 1 : -1;
         distance = block > stream.head ? block - stream.head : stream.head - block;
         if (stream.step == 0 || stream.lag_count == 1) {  // no direction yet, or a guess
@@ -47,16 +55,20 @@ StreamTable::Stream* StreamTable::replace_oldest(uint32_t block) noexcept {
 }
 
 StreamTable::Advice StreamTable::observe(uint32_t block, const Block* blocks, uint32_t block_count,
-                                         uint32_t depth_blocks, bool eager) noexcept {
+                                         uint32_t depth_blocks, Begin begin) noexcept {
     Advice advice;
-    if (!lock_.try_lock()) return advice;
+    if (!lock_.try_lock()) {
+        advice.continues = true;  // as likely as not, and the cheaper mistake
+        return advice;
+    }
     ++clock_;
     int32_t step = 1;
     uint32_t distance = 1;
-    Stream* stream = match(block, blocks, step, distance);
+    Stream* stream = match(block, blocks, begin, step, distance);
+    advice.continues = stream != nullptr;
     if (stream == nullptr) {
-        stream = replace_oldest(block);
-        if (!eager) {
+        if (begin != Begin::kIgnore) stream = replace_oldest(block);
+        if (begin != Begin::kAtOnce) {
             lock_.unlock();
             return advice;
         }

@@ -27,12 +27,20 @@ public:
         uint32_t count = 0;
         int32_t step = 0;
         uint32_t behind = kNone;  // a block the stream has left behind
+        bool continues = false;   // the fault belongs to a stream that was known before
     };
 
-    // Records a fault on `block`.  `depth_blocks` bounds the read-ahead; `eager` takes the first
-    // fault for the beginning of a stream.  `blocks` (block_count of them) is only read.
+    // What the first fault of a possible stream means.
+    enum class Begin {
+        kIgnore,     // nothing: the thread accesses at random
+        kCandidate,  // a stream, if another fault continues it
+        kAtOnce,     // a stream
+    };
+
+    // Records a fault on `block`.  `depth_blocks` bounds the read-ahead.  `blocks` (block_count of
+    // them) is only read.
     Advice observe(uint32_t block, const Block* blocks, uint32_t block_count, uint32_t depth_blocks,
-                   bool eager) noexcept;
+                   Begin begin) noexcept;
 
 private:
     static constexpr uint32_t kStreams = 8;
@@ -49,8 +57,8 @@ private:
         std::array<uint32_t, kLag> lag{};  // ring of the last faulted blocks
     };
 
-    Stream* match(uint32_t block, const Block* blocks, int32_t& step, uint32_t& distance) noexcept
-        HANARE_REQUIRES(lock_);
+    Stream* match(uint32_t block, const Block* blocks, Begin begin, int32_t& step,
+                  uint32_t& distance) noexcept HANARE_REQUIRES(lock_);
     Stream* replace_oldest(uint32_t block) noexcept HANARE_REQUIRES(lock_);
     static bool all_present(uint32_t from, uint32_t count, int32_t step,
                             const Block* blocks) noexcept;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AccessHistory: whether the recent faults of one thread in a region were random.  A random access
+// wants a part of its block, everything else wants the block.  Belongs to a thread; zero-filled
+// memory is an empty history.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace hanare::pager {
+
+struct Region;
+
+class AccessHistory {
+public:
+    // Where a fault was: block, and part in the region.
+    struct Place {
+        uint32_t block;
+        uint64_t part;
+    };
+
+    // Records a fault; `in_stream`: it continues a stream of the region.  True when it is random.
+    bool note(const Region& region, Place place, bool in_stream) noexcept;
+
+    // Whether the last faults in the region were random, and this place does not go on from the
+    // last.
+    bool expects_random(const Region& region, Place place) const noexcept;
+
+private:
+    // Faults in a row that look random before one is taken to be.
+    static constexpr uint32_t kThreshold = 3;
+    static constexpr uint32_t kScoreMax = 8;
+    // Steps to a neighbouring part or block after which a thread is taken to go on like this.
+    static constexpr uint32_t kRunMin = 2;
+
+    struct Entry {
+        const Region* region;
+        Place last;
+        uint32_t score;
+        uint32_t run;
+    };
+
+    static bool goes_on(const Entry& entry, Place place) noexcept;
+    Entry& find(const Region& region) noexcept;
+
+    std::array<Entry, 4> entries_;
+    uint32_t next_;  // entry to be reused
+};
+
+}  // namespace hanare::pager
