@@ -17,7 +17,9 @@ EngineOwner own(Type* engine) {
 
 Result<EngineOwner> open_sigbus_move() {
     HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open(true));
-    HANARE_TRY_ASSIGN(auto scratch, sys::Mapping::reserve(SigbusMove::kScratchBuffers * SigbusMove::kScratchBytes, kOsPageBytes));
+    HANARE_TRY_ASSIGN(auto scratch,
+                      sys::Mapping::reserve(SigbusMove::kScratchBuffers * SigbusMove::kScratchBytes,
+                                            kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kBlockBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
     return own(new SigbusMove(std::move(userfault), std::move(scratch), std::move(zeros),

@@ -32,8 +32,7 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         FrameClass& known = classes_[class_index(block_bytes)];
         if (known.open()) return &known;
     }
-    const auto capacity =
-        static_cast<uint32_t>(std::min<uint64_t>(slots, Block::kSparseFrame - 1));
+    const auto capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, Block::kSparseFrame - 1));
     HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve(capacity * block_bytes,
                                                         std::max(block_bytes, kHugePageBytes)));
     HANARE_TRY_ASSIGN(

@@ -77,10 +77,10 @@ private:
     // The keeper's own.
     bool has_request_ = false;
     ReadAhead request_;
-    bool evicting_ = false;        // on the way from the low to the high water mark
-    bool write_failed_ = false;    // the store refuses writes: no more before the next wake-up
-    uint64_t cleaning_bytes_ = 0;  // write-backs in flight
-    Frame* waiting_ = nullptr;     // prepared, but the channel was full
+    bool evicting_ = false;            // on the way from the low to the high water mark
+    bool write_failed_ = false;        // the store refuses writes: no more before the next wake-up
+    uint64_t cleaning_bytes_ = 0;      // write-backs in flight
+    Frame* waiting_ = nullptr;         // prepared, but the channel was full
     IntrusiveList<Frame> continuing_;  // sparse, the next write is prepared
 
     sys::RankedLock jobs_lock_{sys::LockRank::kRequests};

@@ -142,10 +142,9 @@ Result<void> Pool::make_table(Region& region) {
     region.part_shift = static_cast<uint32_t>(std::countr_zero(region.part_bytes));
     region.parts_per_block = static_cast<uint32_t>(region.block_bytes >> region.part_shift);
     const uint64_t block_bytes = sizeof(Block) + region.parts_per_block * sizeof(uint32_t);
-    HANARE_TRY_ASSIGN(
-        region.table,
-        sys::Mapping::reserve(round_up(region.block_count * block_bytes, kOsPageBytes),
-                              kOsPageBytes));
+    HANARE_TRY_ASSIGN(region.table,
+                      sys::Mapping::reserve(
+                          round_up(region.block_count * block_bytes, kOsPageBytes), kOsPageBytes));
     return {};
 }
 

@@ -147,6 +147,43 @@ TEST_P(StoreErrorTest, AFullStoreDoesNotMatterWhileBlocksAreClean) {
     }
 }
 
+// Parts of blocks: what cannot be written stays, what cannot be read is not invented.
+API_TEST_SCENARIO(store_fails_for_parts) {
+    std::signal(SIGBUS, on_sigbus);
+    constexpr uint64_t kBig = 256 * kKiB;
+    constexpr uint64_t kBigBytes = 64 * kBig;
+    FarPool pool({arguments[0].c_str(), kBig}, 20, kBigBytes, 8);
+    std::byte* const region = pool.alloc(kBigBytes);
+    auto* const words = reinterpret_cast<uint64_t*>(region);
+    fill(words, kBigBytes, 1);
+    pool.make_absent(region, kBigBytes);
+    must(hanare_advise(pool.get(), region, kBigBytes, HANARE_ADVICE_RANDOM));
+    for (uint64_t i = 0; i < 64; ++i) poke(region, kBig, i, i);
+    inject::arm(inject::Call::kWrite, ENOSPC);
+    SCENARIO_CHECK(fails_with(HANARE_STATUS_STORE_FULL, {"cannot write blocks back"},
+                              hanare_flush(pool.get(), nullptr, 0)));
+    SCENARIO_CHECK(pool.stats().dirty_bytes == 64 * 4 * kKiB);
+    for (uint64_t i = 0; i < 64; ++i) SCENARIO_CHECK(touch(region, kBig, i) == i);
+    inject::arm(inject::Call::kRead, EIO);
+    if (sigsetjmp(resume, 1) == 0) {
+        SCENARIO_CHECK(touch(region + 64 * kKiB, kBig, 5) == 0);  // leaves
+    }
+    must(hanare_prefetch(pool.get(), region, kBigBytes));  // only advice
+    inject::disarm_all();
+    for (uint64_t i = 0; i < 64; ++i) poke(region, kBig, i, pattern(1, i * kBig / 8));
+    SCENARIO_CHECK(mismatches(words, kBigBytes, 1) == 0);
+    must(hanare_flush(pool.get(), nullptr, 0));
+    pool.make_absent(region, kBigBytes);
+    SCENARIO_CHECK(mismatches(words, kBigBytes, 1) == 0);
+    return 0;
+}
+
+TEST_P(StoreErrorTest, PartsOfBlocksAreKeptWhenTheStoreFails) {
+    const Outcome outcome = run_scenario("store_fails_for_parts", {GetParam()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+    EXPECT_EQ(outcome.lines().size(), 1u) << outcome.errors;
+}
+
 TEST_P(StoreErrorTest, ShortTransfersAreContinued) {
     FarPool pool(setup(64 * kKiB), 32, 80 * 64 * kKiB, 8);
     uint64_t* const words = pool.alloc_words(80 * 64 * kKiB);

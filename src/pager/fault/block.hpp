@@ -7,8 +7,9 @@
 // present, each fetched alone.  Which ones, is known to the block's frame (Frame::present).
 //
 // Transient states (kFilling, kInstalling, kUpgrading, kExtending, kWithdrawing, kWriting) have
-// exactly one owner: the thread whose compare-and-swap entered them.  Only the owner may leave them, and only
-// the owner may touch the block's frame meanwhile.  All other threads wait on the word (a futex).
+// exactly one owner: the thread whose compare-and-swap entered them.  Only the owner may leave
+// them, and only the owner may touch the block's frame meanwhile.  All other threads wait on the
+// word (a futex).
 #pragma once
 
 #include <atomic>
@@ -35,7 +36,8 @@ enum class BlockState : uint32_t {
 // Layout of the word: state, flags, number of pins.
 namespace block_word {
 inline constexpr uint32_t kStateMask = 0xf;
-inline constexpr uint32_t kStored = 1u << 4;        // the store holds content of the block, or of parts of it
+inline constexpr uint32_t kStored =
+    1u << 4;  // the store holds content of the block, or of parts of it
 inline constexpr uint32_t kDirty = 1u << 5;         // the frame differs from the store
 inline constexpr uint32_t kWaiters = 1u << 6;       // a thread sleeps on the word
 inline constexpr uint32_t kSecondChance = 1u << 7;  // withdrawn by replacement, not yet reused

@@ -31,8 +31,8 @@ public:
     // Exact against running threads.
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
 
-    // Whether blocks may be sparse, by the four calls below on parts of a block (multiples of the OS
-    // page).
+    // Whether blocks may be sparse, by the four calls below on parts of a block (multiples of the
+    // OS page).
     virtual bool serves_parts() const noexcept = 0;
     // Maps a copy of `content` at a part that is absent; all of it or nothing.
     virtual int install_part(std::byte* part, const std::byte* content, size_t bytes,

@@ -54,7 +54,7 @@ struct Frame : ListLink {
     std::byte* memory = nullptr;  // the slot
     uint32_t index = 0;           // in the class
     uint32_t block = 0;           // in the region
-    uint64_t bytes = 0;           // of pages that it counts for: those of its present parts if sparse
+    uint64_t bytes = 0;  // of pages that it counts for: those of its present parts if sparse
     FrameQueue queue = FrameQueue::kNone;
     bool bare = true;  // the slot has no pages
     // Populated together with so many frames in all, this one and those that follow in the arena;

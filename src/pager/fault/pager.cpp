@@ -23,8 +23,8 @@ uint32_t flag_of(Park park) { return park == Park::kSecondChance ? kSecondChance
 
 }  // namespace
 
-hanare_status Pager::serve(Region& region, const void* address, bool write,
-                           AccessHistory& history, bool* was_mapped) noexcept {
+hanare_status Pager::serve(Region& region, const void* address, bool write, AccessHistory& history,
+                           bool* was_mapped) noexcept {
     return make_resident(
         {region, region.index_of(address), region.part_of(address), write, &history}, was_mapped);
 }
@@ -223,7 +223,8 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
         frames_.note_progress();
         return engine_failed(error);
     }
-    if (writable && !was_dirty) region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
+    if (writable && !was_dirty)
+        region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
     frames_.enqueue(frame,
                     (word & kSecondChance) != 0 ? FrameQueue::kProtected : FrameQueue::kProbation);
     block.leave(writable ? BlockState::kWritable : BlockState::kReadOnly, writable ? kDirty : 0,
@@ -353,8 +354,7 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) n
 hanare_status Pager::write_now(Frame& frame) noexcept {
     prepare_write(frame);
     for (;;) {
-        const hanare_status status =
-            store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
+        const hanare_status status = store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
         if (status != HANARE_STATUS_OK || !prepare_next_write(frame)) return status;
     }
 }
@@ -527,8 +527,7 @@ hanare_status Pager::pin(Region& region, uint32_t index, bool write, bool* first
     Block& block = region.block(index);
     for (;;) {
         bool was_mapped = false;
-        const hanare_status status =
-            make_resident({region, index, 0, write, nullptr}, &was_mapped);
+        const hanare_status status = make_resident({region, index, 0, write, nullptr}, &was_mapped);
         if (status != HANARE_STATUS_OK) return status;
         uint32_t word = block.load();
         const bool suitable =

@@ -65,7 +65,8 @@ public:
     hanare_status serve(Region& region, const void* address, bool write, AccessHistory& history,
                         bool* was_mapped) noexcept;
 
-    // Makes a whole block resident, without regard to streams, and pins the block; *first: it had no pin.  LIMIT when it has too many pins.
+    // Makes a whole block resident, without regard to streams, and pins the block; *first: it had
+    // no pin.  LIMIT when it has too many pins.
     hanare_status pin(Region& region, uint32_t index, bool write, bool* first) noexcept;
     // *last: no pin is left.  False if there was none.
     bool unpin(Region& region, uint32_t index, bool* last) noexcept;

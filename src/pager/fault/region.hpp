@@ -70,8 +70,7 @@ struct Region {
     }
     // Parts of a block are numbered from 0; sets of them are masks of 64 bits.
     uint32_t part_of(const void* address) const {
-        const auto offset =
-            static_cast<uint64_t>(static_cast<const std::byte*>(address) - begin());
+        const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(address) - begin());
         return static_cast<uint32_t>((offset & (block_bytes - 1)) >> part_shift);
     }
     uint64_t all_parts() const { return ~uint64_t{0} >> (64 - parts_per_block); }
@@ -83,8 +82,9 @@ struct Region {
     // table's lock.
     Frame* frame_of(const Block& block) const {
         const uint32_t frame = block.frame.load(std::memory_order_relaxed);
-        return (frame & Block::kSparseFrame) != 0 ? sparse_class->frame(frame & ~Block::kSparseFrame)
-                                                  : frame_class->frame(frame);
+        return (frame & Block::kSparseFrame) != 0
+                   ? sparse_class->frame(frame & ~Block::kSparseFrame)
+                   : frame_class->frame(frame);
     }
 
     void enter() noexcept { users_.fetch_add(1, std::memory_order_acq_rel); }

@@ -158,7 +158,7 @@ int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
 }
 
 int SigbusMove::install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
-                             bool* written) noexcept {
+                              bool* written) noexcept {
     const base::UnseenByTsan unseen;
     std::memcpy(copy, slot, bytes);
     if (const int error = move_in(block, slot, bytes); error != 0) return error;

@@ -28,8 +28,8 @@ public:
     static constexpr size_t kScratchBytes = 256 * kKiB;
     static constexpr uint32_t kScratchBuffers = 8;
 
-    // `scratch`: kScratchBuffers of kScratchBytes; `zeros`: kBlockBytesMax, never written; `nursery`: one huge
-    // page, aligned.
+    // `scratch`: kScratchBuffers of kScratchBytes; `zeros`: kBlockBytesMax, never written;
+    // `nursery`: one huge page, aligned.
     SigbusMove(sys::Userfault userfault, sys::Mapping scratch, sys::Mapping zeros,
                sys::Mapping nursery)
         : userfault_(std::move(userfault)),

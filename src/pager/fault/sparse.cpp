@@ -105,9 +105,8 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
     const std::byte* content = nullptr;
     hanare_status status = load_part(fault, buffer.memory(), &content);
     if (status == HANARE_STATUS_OK) {
-        const int error =
-            engine_.install_part(address_of_part(region, fault.index, fault.part), content,
-                                 region.part_bytes, fault.write);
+        const int error = engine_.install_part(address_of_part(region, fault.index, fault.part),
+                                               content, region.part_bytes, fault.write);
         if (error != 0) status = engine_failed(error);
     }
     if (status != HANARE_STATUS_OK) {

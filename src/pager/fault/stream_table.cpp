@@ -14,7 +14,7 @@ constexpr uint32_t kFirstDepth = 4;
 constexpr uint32_t kCertainFaults = 4;
 // Faults in the region, other than its own, after which a stream is taken to have ended.
 constexpr uint64_t kEndedAfter = 1024;
-}
+}  // namespace
 
 bool StreamTable::all_present(uint32_t from, uint32_t count, int32_t step,
                               const Block* blocks) noexcept {

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random accesses fetch parts of blocks: the data are right whatever mixture of parts and whole
+// blocks serves them, and parts are really all that is transferred.
+#include <atomic>
+#include <csignal>
+#include <vector>
+
+#include "api/far_pool.hpp"
+#include "api/scenario.hpp"
+#include "base/prng.hpp"
+
+namespace hanare::api_test {
+
+namespace {
+
+constexpr uint64_t kBlock = 256 * kKiB;
+constexpr uint64_t kPart = 4 * kKiB;
+constexpr uint64_t kFrames = 24;
+constexpr uint64_t kBlocks = 96;
+constexpr uint64_t kBytes = kBlocks * kBlock;
+constexpr uint64_t kWords = kBytes / sizeof(uint64_t);
+
+class SparseTest : public EngineTest {
+protected:
+    void open(uint32_t read_ahead_blocks = HANARE_READ_AHEAD_OFF) {
+        pool_ = std::make_unique<FarPool>(setup(kBlock), kFrames, 2 * kBytes, read_ahead_blocks);
+        words_ = pool_->alloc_words(kBytes);
+    }
+    // One word in every part, in an order without neighbours.
+    template <typename Visit>
+    void visit_parts_randomly(Visit visit) {
+        constexpr uint64_t kParts = kBytes / kPart;
+        constexpr uint64_t kStride = 797;  // parts, odd: passes every part once
+        static_assert(kParts % 2 == 0 && kStride * kPart > 2 * kBlock);
+        for (uint64_t i = 0; i < kParts; ++i) {
+            visit((i * kStride) % kParts * (kPart / sizeof(uint64_t)) + i % 512);
+        }
+    }
+    std::unique_ptr<FarPool> pool_;
+    uint64_t* words_ = nullptr;
+};
+API_TEST_WITH_ENGINES(SparseTest);
+
+TEST_P(SparseTest, RandomReadsFetchPartsAndNoMore) {
+    open();
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    const hanare_counters before = pool_->stats();
+    uint64_t wrong = 0;
+    visit_parts_randomly([&](uint64_t i) { wrong += words_[i] != pattern(1, i); });
+    const hanare_counters after = pool_->stats();
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_GT(after.part_reads - before.part_reads, kBytes / kPart * 9 / 10);
+    EXPECT_LT(after.demand_reads - before.demand_reads, 16u);
+    EXPECT_EQ(after.written_bytes, before.written_bytes) << "clean parts need no write";
+    EXPECT_LE(after.resident_bytes + after.metadata_bytes, after.budget_bytes);
+    EXPECT_LE(after.frame_bytes + after.metadata_bytes, after.budget_bytes);
+}
+
+TEST_P(SparseTest, FirstTouchesOfPartsLeaveZerosBetween) {
+    open();
+    {
+        // What lies in the store from before must not shine through.
+        uint64_t* const past = words_;
+        fill(past, kBytes, 7);
+        pool_->make_absent(past, kBytes);
+        must(hanare_free(pool_->get(), past));
+        words_ = pool_->alloc_words(kBytes);
+    }
+    std::vector<uint64_t> expected(kWords);
+    uint64_t step = 0;
+    visit_parts_randomly([&](uint64_t i) {
+        if (++step % 3 == 0) return;
+        words_[i] = expected[i] = pattern(2, i);
+    });
+    const hanare_counters stats = pool_->stats();
+    EXPECT_LT(stats.written_bytes - kBytes, kBytes) << "whole blocks were written";
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kWords; ++i) wrong += words_[i] != expected[i];
+    EXPECT_EQ(wrong, 0u);
+    pool_->make_absent(words_, kBytes);
+    for (uint64_t i = 0; i < kWords; ++i) wrong += words_[i] != expected[i];
+    EXPECT_EQ(wrong, 0u);
+}
+
+TEST_P(SparseTest, AStreamOverSparseBlocksTakesThemWhole) {
+    open(4);
+    fill(words_, kBytes, 3);
+    pool_->make_absent(words_, kBytes);
+    std::vector<uint64_t> expected(kWords);
+    for (uint64_t i = 0; i < kWords; ++i) expected[i] = pattern(3, i);
+    uint64_t step = 0;
+    visit_parts_randomly([&](uint64_t i) {
+        if (++step % 4 == 0) words_[i] = expected[i] = step;
+    });
+    const hanare_counters before = pool_->stats();
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kWords; ++i) wrong += words_[i] != expected[i];
+    EXPECT_EQ(wrong, 0u);
+    const hanare_counters after = pool_->stats();
+    EXPECT_GT(after.completions, before.completions);
+    EXPECT_LT(after.part_reads - before.part_reads, 100u);
+}
+
+TEST_P(SparseTest, FlushKeepsDirtyPartsResident) {
+    open();
+    fill(words_, kBytes, 4);
+    pool_->make_absent(words_, kBytes);
+    must(hanare_advise(pool_->get(), words_, kBytes, HANARE_ADVICE_RANDOM));
+    for (uint64_t block = 0; block < 10; ++block) words_[block * kBlock / 8 + 5 * 512] = block;
+    EXPECT_EQ(pool_->stats().dirty_bytes, 10 * kPart);
+    EXPECT_EQ(pool_->stats().resident_bytes, 10 * kPart);
+    const uint64_t written = pool_->stats().written_bytes;
+    must(hanare_flush(pool_->get(), words_, kBytes));
+    EXPECT_EQ(pool_->stats().dirty_bytes, 0u);
+    EXPECT_EQ(pool_->stats().written_bytes - written, 10 * kPart);
+    EXPECT_EQ(pool_->stats().resident_bytes, 10 * kPart);
+    const uint64_t faults = pool_->stats().read_faults;
+    for (uint64_t block = 0; block < 10; ++block) {
+        EXPECT_EQ(words_[block * kBlock / 8 + 5 * 512], block);
+    }
+    EXPECT_EQ(pool_->stats().read_faults, faults);
+    words_[5 * 512] = 77;  // clean again, so this is noticed
+    EXPECT_EQ(pool_->stats().dirty_bytes, kPart);
+    pool_->make_absent(words_, kBytes);
+    EXPECT_EQ(words_[5 * 512], 77u);
+}
+
+TEST_P(SparseTest, PinsTakeTheWholeBlock) {
+    open();
+    fill(words_, kBytes, 5);
+    pool_->make_absent(words_, kBytes);
+    must(hanare_advise(pool_->get(), words_, kBytes, HANARE_ADVICE_RANDOM));
+    words_[3 * 512] = 33;
+    EXPECT_EQ(pool_->stats().resident_bytes, kPart);
+    must(hanare_pin(pool_->get(), words_, kBlock, HANARE_ACCESS_READ));
+    EXPECT_EQ(pool_->stats().resident_bytes, kBlock);
+    EXPECT_EQ(pool_->stats().completions, 1u);
+    for (uint64_t i = 0; i < kBlock / 8; ++i) {
+        ASSERT_EQ(words_[i], i == 3 * 512 ? 33 : pattern(5, i));
+    }
+    must(hanare_unpin(pool_->get(), words_, kBlock));
+}
+
+// Threads that read, write, stream and advise at once, each on words of its own in every part.
+class SparseStressTest : public testing::TestWithParam<PoolSetup> {};
+
+TEST_P(SparseStressTest, ThreadsOfEveryKindKeepTheirWords) {
+    const PoolSetup setup = GetParam();
+    const uint64_t bytes = std::max<uint64_t>(64 * setup.block_bytes, 8 * kMiB);
+    FarPool pool(setup, 20, bytes, 4);
+    uint64_t* const words = pool.alloc_words(bytes);
+    const uint64_t count = bytes / sizeof(uint64_t);
+    constexpr uint64_t kThreads = 4;
+    std::vector<std::vector<uint64_t>> shadows(kThreads, std::vector<uint64_t>(count / kThreads));
+    std::atomic<uint64_t> wrong{0};
+    std::vector<std::function<void()>> bodies;
+    for (uint64_t t = 0; t < kThreads; ++t) {
+        bodies.emplace_back([&, t] {
+            Prng random(1000 + t);
+            auto& shadow = shadows[t];
+            const auto check = [&](uint64_t i, bool write) {
+                volatile uint64_t* const word = words + i * kThreads + t;
+                if (*word != shadow[i]) wrong.fetch_add(1);
+                if (write) *word = shadow[i] = random.next();
+            };
+            for (int round = 0; round < 6; ++round) {
+                for (int k = 0; k < 700; ++k) check(random.below(shadow.size()), k % 3 == 0);
+                const uint64_t first = random.below(shadow.size() * 3 / 4);
+                const uint64_t steps = shadow.size() / 4;
+                for (uint64_t i = 0; i < steps; i += 64) check(first + i, (round + t) % 2 == 0);
+                if (t == 0) must(hanare_flush(pool.get(), words, bytes));
+                if (t == 1) {
+                    must(hanare_advise(pool.get(), words + random.below(count / 2), bytes / 3,
+                                       HANARE_ADVICE_DONTNEED));
+                }
+            }
+        });
+    }
+    run_threads(bodies);
+    EXPECT_EQ(wrong.load(), 0u);
+    for (uint64_t t = 0; t < kThreads; ++t) {
+        for (uint64_t i = 0; i < shadows[t].size(); ++i) {
+            wrong += words[i * kThreads + t] != shadows[t][i];
+        }
+    }
+    EXPECT_EQ(wrong.load(), 0u);
+    const hanare_counters stats = pool.stats();
+    EXPECT_GT(stats.part_reads, 0u);
+    EXPECT_LE(stats.frame_bytes + stats.metadata_bytes, stats.budget_bytes);
+    EXPECT_EQ(stats.checksum_errors + stats.store_errors, 0u);
+}
+
+std::vector<PoolSetup> divided_setups() {
+    std::vector<PoolSetup> setups;
+    for (const char* engine : {"sigbus-move", "sigbus-copy"}) {
+        for (const uint64_t block_bytes : {32 * kKiB, 256 * kKiB, kMiB}) {
+            setups.push_back({engine, block_bytes});
+        }
+    }
+    return setups;
+}
+INSTANTIATE_TEST_SUITE_P(, SparseStressTest, testing::ValuesIn(divided_setups()), setup_test_name);
+
+}  // namespace
+
+}  // namespace hanare::api_test
