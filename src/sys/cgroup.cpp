@@ -222,6 +222,21 @@ Result<uint64_t> MemoryCgroup::peak_bytes() const {
     return std::strtoull(text.c_str(), nullptr, 10);
 }
 
+Result<void> MemoryCgroup::keep_out_of_swap() {
+    return write_text_file(
+        directory_ + (version_ == 1 ? "/memory.swappiness" : "/memory.swap.max"), "0");
+}
+
+void MemoryCgroup::reclaim() {
+    if (version_ == 1) {
+        (void)write_text_file(directory_ + "/memory.force_empty", "0");
+        return;
+    }
+    if (const auto used = read_text_file(directory_ + "/memory.current")) {
+        (void)write_text_file(directory_ + "/memory.reclaim", *used);  // kernel 5.19
+    }
+}
+
 Result<void> MemoryCgroup::remove() {
     if (directory_.empty()) return {};
     int tries = 0;

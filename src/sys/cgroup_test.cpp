@@ -145,6 +145,16 @@ TEST_F(RealCgroup, LimitsWhoEntersAndNobodyElse) {
     }
 }
 
+TEST_F(RealCgroup, ReclaimsAndKeepsOutOfSwap) {
+    const auto kept = group_->keep_out_of_swap();
+    if (!kept && group_->version() == 2) GTEST_SKIP() << kept.error().text;  // no swap controller
+    ASSERT_TRUE(kept) << kept.error().text;
+    const char* file = group_->version() == 1 ? "/memory.swappiness" : "/memory.swap.max";
+    EXPECT_EQ(read_text_file(group_->directory() + file).value_or(""), "0\n");
+    group_->reclaim();
+    EXPECT_EQ(touch_inside(group_->directory(), 8 * kMiB), 0);
+}
+
 TEST_F(RealCgroup, RemovesItself) {
     const std::string directory = group_->directory();
     ASSERT_TRUE(group_->remove());
