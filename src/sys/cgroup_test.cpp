@@ -67,8 +67,8 @@ TEST(CgroupPlaces, NoneWithoutAHierarchy) {
 class TreeV2 : public testing::Test {
 protected:
     void SetUp() override {
-        char pattern[] = "/tmp/hanare-cgroup-XXXXXX";
-        ASSERT_NE(mkdtemp(pattern), nullptr);
+        std::string pattern = "/tmp/hanare-cgroup-" + std::to_string(getpid()) + "-XXXXXX";
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
         root_ = pattern;
     }
     void TearDown() override {
