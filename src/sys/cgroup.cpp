@@ -15,6 +15,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sys/file.hpp"
 #include "sys/text_file.hpp"
 
 namespace hanare::sys {
@@ -81,7 +82,7 @@ std::string directory_below(const Mount& mount, const std::string& path) {
 
 // Opens and locks the directory of a cgroup; -1 when someone else holds it.
 int lock_directory(const std::string& directory) {
-    const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = above_standard(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0) return -1;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
     close(fd);

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "sys/file.hpp"
+
 namespace hanare::sys {
 namespace {
 
@@ -38,6 +40,7 @@ Result<Child> Child::start(const std::vector<std::string>& argv, Input input) {
     pointers.push_back(nullptr);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "pipe");
+    for (int& end : ends) end = above_standard(end);
     const pid_t parent = getpid();
     Child child;
     child.output_fd_ = ends[0];

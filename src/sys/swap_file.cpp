@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sys/file.hpp"
 #include "sys/text_file.hpp"
 
 namespace hanare::sys {
@@ -65,7 +66,7 @@ Result<void> write_swap_header(int file, uint64_t bytes) {
 Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes) {
     SwapFile file;  // its destructor undoes what was done when a later step fails
     // Without a name until it is locked, so that nobody takes it for a leftover.
-    file.fd_ = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    file.fd_ = above_standard(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (file.fd_ < 0) {
         return fail_errno(status_of(errno), errno, "creating a swap file in %s", directory.c_str());
     }

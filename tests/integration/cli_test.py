@@ -143,6 +143,15 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
                                             "No space left on device\n")
 
+    def test_closed_standard_streams(self):
+        for runner in users():
+            for arguments in (["info"], ["doctor"], ["--help"]):
+                with self.subTest(runner=runner.__name__, arguments=arguments):
+                    result = runner(*arguments, preexec_fn=support.close_standard_streams)
+                    self.assertEqual(result.returncode, 0)
+            result = runner("info", "--block", "x", preexec_fn=support.close_standard_streams)
+            self.assertEqual(result.returncode, 2)
+
 
 class Info(unittest.TestCase):
     def setUp(self):

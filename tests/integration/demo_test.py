@@ -178,6 +178,17 @@ class DemoTest(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.check_table(out, ["mmap", "swap"])
 
+    def test_closed_standard_streams(self):
+        for run in self.users():
+            for arguments in ([*SMALL, "--systems", "hanare"], ["bench", "resident", "--quick"]):
+                path = os.path.join(self.directory, "results.json")
+                with self.subTest(run=run.__name__, arguments=arguments):
+                    status, _, _ = run(*arguments, "--json", path,
+                                       preexec_fn=support.close_standard_streams)
+                    self.assertEqual(status, 0)
+                    self.assertTrue(json.loads(pathlib.Path(path).read_text("utf-8")))
+                os.unlink(path)
+
 
     def test_bad_values_are_named(self):
         for arguments, named in (
