@@ -33,6 +33,12 @@ public:
         mappings_.push_back(std::move(mapping));
         return reinterpret_cast<double*>(mappings_.back().address());
     }
+    Result<void> flush() override { return {}; }
+    Result<void> drop() override {
+        for (const sys::Mapping& mapping : mappings_) HANARE_TRY(sys::page_out(mapping));
+        return {};
+    }
+    Result<void> use_advice(bool) override { return {}; }
     Result<hanare_counters> counters() override { return no_counters(); }
 
 private:
@@ -42,8 +48,8 @@ private:
 
 class FileMemory : public Memory {
 public:
-    FileMemory(sys::FileDescriptor file, bool sequential)
-        : file_(std::move(file)), sequential_(sequential) {}
+    FileMemory(sys::FileDescriptor file, sys::AccessOrder advice)
+        : file_(std::move(file)), advice_(advice) {}
 
     Result<double*> allocate(size_t bytes) override {
         bytes = round_up(bytes, kOsPageBytes);
@@ -53,16 +59,29 @@ public:
         }
         HANARE_TRY_ASSIGN(sys::FileMapping mapping,
                           sys::FileMapping::create(file_.number(), bytes_, bytes, kArrayAlignment));
-        if (sequential_) HANARE_TRY(mapping.expect_sequential());
+        HANARE_TRY(mapping.expect(advice_));
         bytes_ += bytes;
         mappings_.push_back(std::move(mapping));
         return reinterpret_cast<double*>(mappings_.back().address());
+    }
+    Result<void> flush() override {
+        for (sys::FileMapping& mapping : mappings_) HANARE_TRY(mapping.flush());
+        return {};
+    }
+    Result<void> drop() override {
+        for (sys::FileMapping& mapping : mappings_) HANARE_TRY(mapping.unload());
+        return sys::drop_cached_pages(file_.number());
+    }
+    Result<void> use_advice(bool wanted) override {
+        const sys::AccessOrder order = wanted ? advice_ : sys::AccessOrder::kUnknown;
+        for (sys::FileMapping& mapping : mappings_) HANARE_TRY(mapping.expect(order));
+        return {};
     }
     Result<hanare_counters> counters() override { return no_counters(); }
 
 private:
     sys::FileDescriptor file_;
-    bool sequential_;
+    sys::AccessOrder advice_;
     uint64_t bytes_ = 0;
     std::vector<sys::FileMapping> mappings_;
 };
@@ -84,8 +103,23 @@ public:
         void* address = nullptr;
         const hanare_status status = hanare_alloc(pool_, bytes, nullptr, &address);
         if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_alloc");
+        regions_.push_back({address, bytes});
         return static_cast<double*>(address);
     }
+    Result<void> flush() override {
+        const hanare_status status = hanare_flush(pool_, nullptr, 0);
+        if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_flush");
+        return {};
+    }
+    Result<void> drop() override {
+        for (const auto& [address, bytes] : regions_) {
+            const hanare_status status =
+                hanare_advise(pool_, address, bytes, HANARE_ADVICE_DONTNEED);
+            if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_advise");
+        }
+        return {};
+    }
+    Result<void> use_advice(bool) override { return {}; }
     Result<hanare_counters> counters() override {
         hanare_counters counters = no_counters();
         const hanare_status status = hanare_stats(pool_, nullptr, &counters);
@@ -95,6 +129,7 @@ public:
 
 private:
     hanare_pool* pool_;
+    std::vector<std::pair<void*, size_t>> regions_;
 };
 
 }  // namespace
@@ -103,13 +138,13 @@ std::unique_ptr<Memory> plain_memory(HugePages huge_pages) {
     return std::make_unique<PlainMemory>(huge_pages);
 }
 
-Result<std::unique_ptr<Memory>> file_memory(const std::string& directory, bool sequential) {
+Result<std::unique_ptr<Memory>> file_memory(const std::string& directory, sys::AccessOrder advice) {
     sys::FileDescriptor file;
     if (const int error = sys::open_unnamed(directory, file)) {
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "creating a file in %s",
                           directory.c_str());
     }
-    return std::make_unique<FileMemory>(std::move(file), sequential);
+    return std::make_unique<FileMemory>(std::move(file), advice);
 }
 
 Result<std::unique_ptr<Memory>> hanare_memory(const HanareMemoryOptions& options) {
@@ -119,7 +154,8 @@ Result<std::unique_ptr<Memory>> hanare_memory(const HanareMemoryOptions& options
     pool_options.store = options.store.empty() ? nullptr : options.store.c_str();
     pool_options.block_bytes = options.block_bytes;
     pool_options.engine = options.engine.empty() ? nullptr : options.engine.c_str();
-    pool_options.read_ahead_blocks = options.read_ahead_blocks;
+    pool_options.read_ahead_blocks =
+        options.read_ahead_blocks == 0 ? HANARE_READ_AHEAD_OFF : options.read_ahead_blocks;
     hanare_pool* pool = nullptr;
     const hanare_status status = hanare_pool_open(&pool_options, &pool);
     if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_pool_open");

@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "hanare/stats.h"
+#include "sys/file_mapping.hpp"
 
 namespace hanare::bench {
 
@@ -23,6 +24,12 @@ public:
     virtual ~Memory() = default;
     // Zero-filled, aligned to the OS page at least.  Lives as long as this object.
     virtual Result<double*> allocate(size_t bytes) = 0;
+    // What was written is where absent memory lives.  Nothing to do for anonymous memory.
+    virtual Result<void> flush() = 0;
+    // Makes as much of it absent as the system lets.  Only after flush().
+    virtual Result<void> drop() = 0;
+    // Whether the kernel is told of the order of accesses; it is, from the start.
+    virtual Result<void> use_advice(bool wanted) = 0;
     // Hanare's counters since the start; for the others all zero.
     virtual Result<hanare_counters> counters() = 0;
 };
@@ -32,16 +39,15 @@ struct HanareMemoryOptions {
     std::string store;
     uint64_t block_bytes = 0;
     std::string engine;
-    uint32_t read_ahead_blocks = 0;
+    uint32_t read_ahead_blocks = 0;  // 0 for none
 };
 
 // `huge_pages`: as the system's setting has it, never, or asked for.
 enum class HugePages { kSystem, kNever, kAsked };
 std::unique_ptr<Memory> plain_memory(HugePages huge_pages);
 
-// A nameless file in `directory`, allocated on disk before use, as a store's is.  `sequential`:
-// with MADV_SEQUENTIAL.
-Result<std::unique_ptr<Memory>> file_memory(const std::string& directory, bool sequential);
+// A nameless file in `directory`, allocated on disk before use, as a store's is.
+Result<std::unique_ptr<Memory>> file_memory(const std::string& directory, sys::AccessOrder advice);
 
 Result<std::unique_ptr<Memory>> hanare_memory(const HanareMemoryOptions& options);
 

@@ -182,8 +182,8 @@ TEST(DemoReport, FractionIsTheTimeTheDeviceWouldNeed) {
     EXPECT_TRUE(found);
 }
 
-TEST(Memory, PlainAndFileMemoryKeepWhatIsWritten) {
-    const auto file = file_memory("/var/tmp", true);
+TEST(Memory, KeepsWhatIsWritten) {
+    const auto file = file_memory("/var/tmp", sys::AccessOrder::kSequential);
     ASSERT_TRUE(file) << file.error().text;
     const auto plain = plain_memory(HugePages::kSystem);
     for (Memory* memory : {file->get(), plain.get()}) {
@@ -196,6 +196,12 @@ TEST(Memory, PlainAndFileMemoryKeepWhatIsWritten) {
         EXPECT_EQ((*first)[1000], 1.5);
         EXPECT_EQ((*second)[1], 2.5);
         EXPECT_EQ((*second)[0], 0.0);
+        EXPECT_TRUE(memory->use_advice(false));
+        ASSERT_TRUE(memory->flush());
+        ASSERT_TRUE(memory->drop());
+        EXPECT_TRUE(memory->use_advice(true));
+        EXPECT_EQ((*first)[1000], 1.5);
+        EXPECT_EQ((*second)[1], 2.5);
     }
 }
 

@@ -8,7 +8,6 @@
 #include "bench/matv.hpp"
 #include "bench/memory.hpp"
 #include "cli/commands.hpp"
-#include "hanare/pool.h"
 #include "sys/block_device.hpp"
 #include "sys/cgroup.hpp"
 #include "sys/process_usage.hpp"
@@ -25,16 +24,16 @@ void tell(const nlohmann::json& message) {
 }
 
 Result<std::unique_ptr<bench::Memory>> open_memory(const DemoJob& job) {
-    if (job.system == "mmap") return bench::file_memory(job.directory, false);
-    if (job.system == "mmap-seq") return bench::file_memory(job.directory, true);
+    if (job.system == "mmap") return bench::file_memory(job.directory, sys::AccessOrder::kUnknown);
+    if (job.system == "mmap-seq") {
+        return bench::file_memory(job.directory, sys::AccessOrder::kSequential);
+    }
     if (job.system == "hanare") {
         return bench::hanare_memory({.local_bytes = job.local_bytes,
                                      .store = job.store,
                                      .block_bytes = job.block_bytes,
                                      .engine = job.engine,
-                                     .read_ahead_blocks = job.read_ahead_blocks == 0
-                                                              ? HANARE_READ_AHEAD_OFF
-                                                              : job.read_ahead_blocks});
+                                     .read_ahead_blocks = job.read_ahead_blocks});
     }
     return bench::plain_memory(bench::HugePages::kSystem);
 }

@@ -13,6 +13,7 @@
 #include "cli/commands.hpp"
 #include "config/nearest.hpp"
 #include "hanare/hanare.h"
+#include "sys/file.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -82,6 +83,8 @@ int with_output_written(int status) {
 }  // namespace hanare::cli
 
 int main(int argc, char** argv) {
+    // What is opened must not become a standard stream; nobody could be told of a failure.
+    if (hanare::sys::open_missing_standard() != 0) return hanare::cli::kExitInternalFailure;
     try {
         return hanare::cli::with_output_written(hanare::cli::run(argc, argv));
     } catch (const std::exception& error) {

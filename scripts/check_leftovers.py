@@ -3,7 +3,8 @@
 #
 # Checks that a test run leaves nothing behind: files and directories named *hanare* in $TMPDIR,
 # /tmp, /var/tmp and /dev/shm, cgroups and mounts named so, swap files there, and processes started
-# from the build directory.
+# from the build directory.  Another Hanare may run on this machine: what its processes hold open,
+# or what carries the id of one in its name (as all that outlives a call should), is theirs.
 #
 # check_leftovers.py before STATE       records what is there before the first test
 # check_leftovers.py after STATE BUILD  reports what has been added, after waiting up to 10 s for
@@ -12,6 +13,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -74,8 +76,13 @@ def left_processes(build):
 
 
 def in_use_by_others(item, build):
-    """A cgroup or file that a process from elsewhere holds: another Hanare runs on this machine."""
+    """What a process from elsewhere holds, or is named after it."""
     kind, path = item.split(" ", 1)
+    numbers = re.findall(r"-(\d+)(?=[-.]|$)", os.path.basename(path))
+    named_after = {int(number) for number in numbers} - {1}
+    if kind != "process" and any(pid in named_after and not program.startswith(build + "/")
+                                 for pid, program in processes()):
+        return True
     if kind == "cgroup":
         users = {int(pid) for pid in lines_of(f"{path}/cgroup.procs")}
         return any(pid in users and not program.startswith(build + "/")
@@ -129,6 +136,18 @@ def self_test():
         finally:
             path.unlink()
         program = shutil.copy("/bin/sleep", build)
+        for here, text in ((False, None), (True, "file ")):
+            # Of a process from elsewhere, and of one from the build directory.
+            owner = subprocess.Popen([program if here else "/bin/sleep", "100"])
+            path = pathlib.Path(f"/var/tmp/hanare-left-{owner.pid}.swap")
+            try:
+                path.touch()
+                findings = [line for line in check(before, build, 0) if str(path) in line]
+                expect(f"named after a process, {here}", findings, text)
+            finally:
+                path.unlink()
+                owner.kill()
+                owner.wait()
         child = subprocess.Popen([program, "100"])
         try:
             # exec is done when Popen returns.
@@ -137,7 +156,7 @@ def self_test():
             child.kill()
             child.wait()
         expect("all gone", check(before, build, 0), None)
-    return checklib.report("self-test of the leftover check", failures, "5 cases as expected")
+    return checklib.report("self-test of the leftover check", failures, "7 cases as expected")
 
 
 def run(arguments):

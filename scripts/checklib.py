@@ -5,6 +5,7 @@
 # A checker is a function from a project root (and what else it needs) to a list of findings, one
 # line each.  Its self-test builds small projects in a temporary directory, one good and one per
 # kind of violation, and compares the findings with what each must contain.
+import os
 import pathlib
 import re
 import sys
@@ -63,7 +64,7 @@ def self_test(what, check, cases):
     """
     failures = []
     for name, files, expected in cases:
-        with tempfile.TemporaryDirectory(prefix="hanare-check-") as folder:
+        with tempfile.TemporaryDirectory(prefix=f"hanare-check-{os.getpid()}-") as folder:
             root = pathlib.Path(folder)
             write_tree(root, files)
             findings = check(root)

@@ -15,6 +15,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sys/file.hpp"
 #include "sys/text_file.hpp"
 
 namespace hanare::sys {
@@ -81,7 +82,7 @@ std::string directory_below(const Mount& mount, const std::string& path) {
 
 // Opens and locks the directory of a cgroup; -1 when someone else holds it.
 int lock_directory(const std::string& directory) {
-    const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = above_standard(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0) return -1;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
     close(fd);
@@ -220,6 +221,21 @@ Result<uint64_t> MemoryCgroup::peak_bytes() const {
     const char* file = version_ == 1 ? "/memory.max_usage_in_bytes" : "/memory.peak";
     HANARE_TRY_ASSIGN(const std::string text, read_text_file(directory_ + file));
     return std::strtoull(text.c_str(), nullptr, 10);
+}
+
+Result<void> MemoryCgroup::keep_out_of_swap() {
+    return write_text_file(
+        directory_ + (version_ == 1 ? "/memory.swappiness" : "/memory.swap.max"), "0");
+}
+
+void MemoryCgroup::reclaim() {
+    if (version_ == 1) {
+        (void)write_text_file(directory_ + "/memory.force_empty", "0");
+        return;
+    }
+    if (const auto used = read_text_file(directory_ + "/memory.current")) {
+        (void)write_text_file(directory_ + "/memory.reclaim", *used);  // kernel 5.19
+    }
 }
 
 Result<void> MemoryCgroup::remove() {

@@ -42,6 +42,10 @@ public:
     int version() const { return version_; }
     // Highest use so far, page cache included.
     Result<uint64_t> peak_bytes() const;
+    // Its processes' memory is never swapped, whatever swap the machine has.
+    Result<void> keep_out_of_swap();
+    // Asks the kernel to take what memory it can from the cgroup; what it gets is not reported.
+    void reclaim();
     // Removes the cgroup; its processes must have ended.  BUSY otherwise.
     Result<void> remove();
 

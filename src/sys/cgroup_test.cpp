@@ -67,8 +67,8 @@ TEST(CgroupPlaces, NoneWithoutAHierarchy) {
 class TreeV2 : public testing::Test {
 protected:
     void SetUp() override {
-        char pattern[] = "/tmp/hanare-cgroup-XXXXXX";
-        ASSERT_NE(mkdtemp(pattern), nullptr);
+        std::string pattern = "/tmp/hanare-cgroup-" + std::to_string(getpid()) + "-XXXXXX";
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
         root_ = pattern;
     }
     void TearDown() override {
@@ -143,6 +143,16 @@ TEST_F(RealCgroup, LimitsWhoEntersAndNobodyElse) {
         const int status = touch_inside(group_->directory(), 4 * kLimit);
         EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
     }
+}
+
+TEST_F(RealCgroup, ReclaimsAndKeepsOutOfSwap) {
+    const auto kept = group_->keep_out_of_swap();
+    if (!kept && group_->version() == 2) GTEST_SKIP() << kept.error().text;  // no swap controller
+    ASSERT_TRUE(kept) << kept.error().text;
+    const char* file = group_->version() == 1 ? "/memory.swappiness" : "/memory.swap.max";
+    EXPECT_EQ(read_text_file(group_->directory() + file).value_or(""), "0\n");
+    group_->reclaim();
+    EXPECT_EQ(touch_inside(group_->directory(), 8 * kMiB), 0);
 }
 
 TEST_F(RealCgroup, RemovesItself) {

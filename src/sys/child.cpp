@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,48 +12,64 @@
 #include <cstring>
 #include <utility>
 
+#include "sys/file.hpp"
+
 namespace hanare::sys {
 namespace {
 
 constexpr int kExecFailed = 127;
 
 // Between fork and exec: async-signal-safe calls only.
-[[noreturn]] void become(char* const* argv, int output_fd, pid_t parent) {
+[[noreturn]] void become(char* const* argv, int input_fd, int output_fd, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(kExecFailed);  // it died before prctl
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    if (dup2(output_fd, STDOUT_FILENO) >= 0) execv("/proc/self/exe", argv);
+    const bool has_input = input_fd < 0 || dup2(input_fd, STDIN_FILENO) >= 0;
+    if (has_input && dup2(output_fd, STDOUT_FILENO) >= 0) execv("/proc/self/exe", argv);
     _exit(kExecFailed);
 }
 
 }  // namespace
 
-Result<Child> Child::start(const std::vector<std::string>& argv) {
+Result<Child> Child::start(const std::vector<std::string>& argv, Input input) {
     std::vector<char*> pointers;
     for (const std::string& argument : argv)
         pointers.push_back(const_cast<char*>(argument.c_str()));
     pointers.push_back(nullptr);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "pipe");
+    for (int& end : ends) end = above_standard(end);
     const pid_t parent = getpid();
     Child child;
+    child.output_fd_ = ends[0];
+    // A socket, because a pipe cannot be written to without SIGPIPE.
+    int sockets[2] = {-1, -1};
+    if (input == Input::kFromUs && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets)) {
+        const int error = errno;
+        close(ends[1]);
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "socketpair");
+    }
+    child.input_fd_ = sockets[0];
     child.pid_ = fork();
-    if (child.pid_ == 0) become(pointers.data(), ends[1], parent);
+    if (child.pid_ == 0) become(pointers.data(), sockets[1], ends[1], parent);
     const int error = errno;
     close(ends[1]);
-    child.output_fd_ = ends[0];
+    if (sockets[1] >= 0) close(sockets[1]);
     if (child.pid_ < 0) return fail_errno(HANARE_STATUS_NO_MEMORY, error, "fork");
     return child;
 }
 
 Child::Child(Child&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), output_fd_(std::exchange(other.output_fd_, -1)) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      output_fd_(std::exchange(other.output_fd_, -1)),
+      input_fd_(std::exchange(other.input_fd_, -1)) {}
 
 Child& Child::operator=(Child&& other) noexcept {
     std::swap(pid_, other.pid_);
     std::swap(output_fd_, other.output_fd_);
+    std::swap(input_fd_, other.input_fd_);
     return *this;
 }
 
@@ -60,6 +77,21 @@ Child::~Child() {
     kill();
     (void)wait();
     if (output_fd_ >= 0) close(output_fd_);
+    end_input();
+}
+
+Result<void> Child::send(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t sent = ::send(input_fd_, text.data(), text.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "telling a process of ours");
+        text.remove_prefix(static_cast<size_t>(sent));
+    }
+    return {};
+}
+
+void Child::end_input() noexcept {
+    if (input_fd_ >= 0) close(std::exchange(input_fd_, -1));
 }
 
 void Child::kill() noexcept {

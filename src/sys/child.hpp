@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A child process that runs this same program with other arguments and whose standard output is a
-// pipe to us.  It dies with its parent (the thread that started it), however that ends.
-// Objects are used by the thread that made them.
+// A child process that runs this same program with other arguments, whose standard output is a pipe
+// to us and whose standard input can be one from us.  It dies with its parent (the thread that
+// started it), however that ends. Objects are used by the thread that made them.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -16,8 +17,10 @@ namespace hanare::sys {
 
 class Child {
 public:
+    enum class Input { kInherited, kFromUs };
     // argv[0] is the program's name as ps shows it.
-    static Result<Child> start(const std::vector<std::string>& argv);
+    static Result<Child> start(const std::vector<std::string>& argv,
+                               Input input = Input::kInherited);
 
     Child(Child&& other) noexcept;
     Child& operator=(Child&& other) noexcept;
@@ -25,6 +28,10 @@ public:
 
     pid_t pid() const { return pid_; }
     int output_fd() const { return output_fd_; }
+    // With Input::kFromUs: to its standard input.  No SIGPIPE when nobody reads any more.
+    Result<void> send(std::string_view text);
+    // Its standard input ends.
+    void end_input() noexcept;
     // SIGKILL; wait() afterwards.
     void kill() noexcept;
     // Waits for the end; returns the status of waitpid(2).  Once.
@@ -35,6 +42,7 @@ private:
 
     pid_t pid_ = -1;
     int output_fd_ = -1;
+    int input_fd_ = -1;
 };
 
 // "exit status 3", "killed by signal 9 (Killed)".

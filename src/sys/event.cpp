@@ -9,7 +9,7 @@
 namespace hanare::sys {
 
 Result<EventFd> EventFd::open() {
-    const int number = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const int number = above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (number < 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot create an eventfd");
     return EventFd(FileDescriptor(number));
 }

@@ -55,8 +55,10 @@ int open_and_unlink(const std::string& directory, FileDescriptor& file) {
         return number;
     });
     if (error != 0) return error;
-    file = FileDescriptor(number);
-    return call([&] { return unlink(path.c_str()); });
+    const int unlinked = call([&] { return unlink(path.c_str()); });
+    const int kept = call([&] { return number = above_standard(number); });
+    if (kept == 0) file = FileDescriptor(number);
+    return kept != 0 ? kept : unlinked;
 }
 
 // `once(done, part)` moves up to `part` bytes and returns like pread(2).
@@ -88,6 +90,25 @@ int transfer_all(inject::Call kind, size_t bytes, Once once) noexcept {
 
 }  // namespace
 
+int above_standard(int number) noexcept {
+    if (number < 0 || number > STDERR_FILENO) return number;
+    const int kept = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int error = errno;
+    ::close(number);
+    errno = error;
+    return kept;
+}
+
+int open_missing_standard() noexcept {
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
+        if (call([&] { return fcntl(number, F_GETFD); }) != EBADF) continue;
+        // The lowest free number is this one.
+        const int error = call([&] { return open("/dev/null", O_RDWR); });
+        if (error != 0) return error;
+    }
+    return 0;
+}
+
 void FileDescriptor::close() noexcept {
     if (number_ < 0) return;
     const int saved_errno = errno;
@@ -98,7 +119,8 @@ void FileDescriptor::close() noexcept {
 int open_unnamed(const std::string& directory, FileDescriptor& file) {
     int number = -1;
     const int error = call(inject::Call::kOpen, [&] {
-        number = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        number = above_standard(
+            open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
         return number;
     });
     // EISDIR is how kernels and file systems that do not know the flag answer.

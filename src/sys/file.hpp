@@ -15,6 +15,16 @@
 
 namespace hanare::sys {
 
+// `number`, or where that is one of the three standard descriptors, a duplicate above them, closed
+// on exec; `number` is then closed.  A program that was started without a standard descriptor gets
+// its number for the next file it opens, and may write there.  Every descriptor that is kept goes
+// through this.  A negative number is handed through.  -1 and errno when there is no duplicate.
+// Async-signal-safe.
+int above_standard(int number) noexcept;
+
+// Opens /dev/null for whichever of the three standard descriptors is closed.  For programs, early.
+int open_missing_standard() noexcept;
+
 // Owns a file descriptor.
 class FileDescriptor {
 public:

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/file_mapping.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <utility>
 
 namespace hanare::sys {
+namespace {
+
+Result<void> done(int error, const char* what) {
+    if (error != 0) return fail_errno(HANARE_STATUS_SYSTEM, error, "%s", what);
+    return {};
+}
+
+}  // namespace
 
 Result<FileMapping> FileMapping::create(int file, uint64_t offset, size_t bytes, size_t alignment) {
     HANARE_TRY_ASSIGN(Mapping range, Mapping::reserve(bytes, alignment));
@@ -17,11 +26,29 @@ Result<FileMapping> FileMapping::create(int file, uint64_t offset, size_t bytes,
     return FileMapping(std::move(range));
 }
 
-Result<void> FileMapping::expect_sequential() {
-    if (const int error = range_.advise(MADV_SEQUENTIAL)) {
-        return fail_errno(HANARE_STATUS_SYSTEM, error, "MADV_SEQUENTIAL");
+Result<void> FileMapping::expect(AccessOrder order) {
+    switch (order) {
+        case AccessOrder::kUnknown: return done(range_.advise(MADV_NORMAL), "MADV_NORMAL");
+        case AccessOrder::kSequential:
+            return done(range_.advise(MADV_SEQUENTIAL), "MADV_SEQUENTIAL");
+        case AccessOrder::kRandom: return done(range_.advise(MADV_RANDOM), "MADV_RANDOM");
     }
     return {};
+}
+
+Result<void> FileMapping::flush() {
+    const bool flushed = msync(range_.address(), range_.bytes(), MS_SYNC) == 0;
+    return done(flushed ? 0 : errno, "writing a mapped file");
+}
+
+Result<void> FileMapping::unload() { return done(range_.advise(MADV_DONTNEED), "MADV_DONTNEED"); }
+
+Result<void> drop_cached_pages(int file) {
+    return done(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), "POSIX_FADV_DONTNEED");
+}
+
+Result<void> page_out(const Mapping& mapping) {
+    return done(mapping.advise(MADV_PAGEOUT), "MADV_PAGEOUT");
 }
 
 void advise_huge_pages(const Mapping& mapping, bool wanted) noexcept {

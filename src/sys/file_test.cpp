@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <functional>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -11,8 +12,11 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sys/event.hpp"
 #include "sys/inject.hpp"
 #include "sys/test_support.hpp"
+#include "sys/uffd.hpp"
+#include "sys/uring.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -149,6 +153,74 @@ TEST_F(File, KnowsTheLimitOfTheProcess) {
                   const rlimit limit = {12345, RLIM_INFINITY};
                   setrlimit(RLIMIT_FSIZE, &limit);
                   return file_bytes_max() == 12345 ? "" : "wrong limit";
+              }),
+              "");
+}
+
+// In a child whose standard descriptors are closed: what `open` opens stays away from them.
+std::string stays_above_standard(const std::function<bool()>& open) {
+    return testing::run_in_child([&]() -> std::string {
+        for (int number = 0; number <= STDERR_FILENO; ++number) close(number);
+        if (!open()) return "not opened";
+        for (int number = 0; number <= STDERR_FILENO; ++number) {
+            if (fcntl(number, F_GETFD) != -1) return "took " + std::to_string(number);
+        }
+        return "";
+    });
+}
+
+TEST_F(File, KeptDescriptorsAreNoStandardOnes) {
+    EXPECT_EQ(stays_above_standard([&] { return open_unnamed(directory_.path(), file_) == 0; }),
+              "");
+    EXPECT_EQ(stays_above_standard([&] {
+                  inject::arm(inject::Call::kOpen, EOPNOTSUPP, 0, 1);
+                  return open_unnamed(directory_.path(), file_) == 0;
+              }),
+              "");
+    EXPECT_EQ(stays_above_standard([] {
+                  static auto event = EventFd::open();
+                  return event.has_value();
+              }),
+              "");
+    EXPECT_EQ(stays_above_standard([] {
+                  static auto ring = Uring::open(1, -1);
+                  return ring.has_value() || ring.error().os_errno != 0;
+              }),
+              "");
+    EXPECT_EQ(stays_above_standard([] {
+                  static auto userfault = Userfault::open(false);
+                  return userfault.has_value() || userfault.error().os_errno != 0;
+              }),
+              "");
+}
+
+TEST(AboveStandard, MovesAndClosesTheOriginal) {
+    EXPECT_EQ(testing::run_in_child([]() -> std::string {
+                  close(STDIN_FILENO);
+                  const int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+                  const int kept = above_standard(first);
+                  if (first != STDIN_FILENO || kept <= STDERR_FILENO) return "not moved";
+                  if (fcntl(kept, F_GETFD) != FD_CLOEXEC) return "open after exec";
+                  if (fcntl(first, F_GETFD) != -1) return "the original is open";
+                  if (above_standard(kept) != kept) return "moved for nothing";
+                  return above_standard(-1) == -1 ? "" : "a negative number became another";
+              }),
+              "");
+}
+
+TEST(OpenMissingStandard, FillsTheClosedOnesOnly) {
+    EXPECT_EQ(testing::run_in_child([]() -> std::string {
+                  int ends[2];
+                  if (pipe2(ends, O_CLOEXEC) != 0 || dup2(ends[1], STDOUT_FILENO) < 0)
+                      return "pipe";
+                  close(STDIN_FILENO);
+                  close(STDERR_FILENO);
+                  if (open_missing_standard() != 0) return "failed";
+                  if (write(STDOUT_FILENO, "x", 1) != 1) return "standard output is another";
+                  char byte = 0;
+                  if (read(ends[0], &byte, 1) != 1 || byte != 'x') return "not written";
+                  if (read(STDIN_FILENO, &byte, 1) != 0) return "standard input is not empty";
+                  return write(STDERR_FILENO, "x", 1) == 1 ? "" : "standard error refuses";
               }),
               "");
 }

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdint>
 
+#include "sys/file.hpp"
+
 namespace hanare::sys {
 namespace {
 
@@ -29,7 +31,7 @@ void on_signal(int number) {
 
 }  // namespace
 
-Interrupt::Interrupt() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Interrupt::Interrupt() : fd_(above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
     received_signal = 0;
     event_fd = fd_;
     struct sigaction action = {};

@@ -3,8 +3,10 @@
 // Tests of small things the demo asks the system: interruption, usage, text files, devices.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 
 #include <csignal>
+#include <vector>
 
 #include "base/units.hpp"
 #include "sys/block_device.hpp"
@@ -88,6 +90,35 @@ TEST(BlockDevice, CountsWhatIsWritten) {
     const auto after = block_device_bytes(*device);
     ASSERT_TRUE(after);
     EXPECT_GE(after->written - before->written, data.size());
+}
+
+// Pages of the file at `mapping` that are in the page cache.
+size_t cached_pages(const FileMapping& mapping, size_t bytes) {
+    std::vector<unsigned char> pages(bytes / kOsPageBytes);
+    EXPECT_EQ(mincore(mapping.address(), bytes, pages.data()), 0);
+    size_t count = 0;
+    for (const unsigned char page : pages) count += page & 1;
+    return count;
+}
+
+TEST(FileMapping, IsDroppedFromThePageCacheAfterAFlush) {
+    constexpr size_t kBytes = 4 * kMiB;
+    FileDescriptor file;
+    ASSERT_EQ(open_unnamed("/var/tmp", file), 0);
+    ASSERT_EQ(preallocate(file.number(), 0, kBytes), 0);
+    auto mapping = FileMapping::create(file.number(), 0, kBytes, kOsPageBytes);
+    ASSERT_TRUE(mapping) << mapping.error().text;
+    for (const AccessOrder order :
+         {AccessOrder::kSequential, AccessOrder::kRandom, AccessOrder::kUnknown}) {
+        EXPECT_TRUE(mapping->expect(order));
+    }
+    for (size_t at = 0; at < kBytes; at += kOsPageBytes) mapping->address()[at] = std::byte{7};
+    EXPECT_EQ(cached_pages(*mapping, kBytes), kBytes / kOsPageBytes);
+    ASSERT_TRUE(mapping->flush());
+    ASSERT_TRUE(mapping->unload());
+    ASSERT_TRUE(drop_cached_pages(file.number()));
+    EXPECT_EQ(cached_pages(*mapping, kBytes), 0u);
+    EXPECT_EQ(mapping->address()[kBytes - kOsPageBytes], std::byte{7});
 }
 
 TEST(BlockDevice, NoneBelowProc) { EXPECT_FALSE(block_device_of("/proc")); }

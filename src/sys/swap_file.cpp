@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sys/file.hpp"
 #include "sys/text_file.hpp"
 
 namespace hanare::sys {
@@ -30,20 +31,6 @@ std::string fd_path(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 hanare_status status_of(int error) {
     if (error == EPERM || error == EACCES || error == EROFS) return HANARE_STATUS_PERMISSION;
     return error == ENOSPC ? HANARE_STATUS_STORE_FULL : HANARE_STATUS_SYSTEM;
-}
-
-// What mkswap writes: header page of version 1, without label, UUID or bad pages.
-Result<void> write_header(int fd, uint64_t bytes) {
-    constexpr size_t kVersionOffset = 1024;
-    constexpr char kMagic[] = "SWAPSPACE2";
-    char page[kOsPageBytes] = {};
-    const uint32_t words[3] = {1, static_cast<uint32_t>(bytes / kOsPageBytes - 1), 0};
-    std::memcpy(page + kVersionOffset, words, sizeof words);
-    std::memcpy(page + sizeof page - (sizeof kMagic - 1), kMagic, sizeof kMagic - 1);
-    if (pwrite(fd, page, sizeof page, 0) != static_cast<ssize_t>(sizeof page) || fsync(fd) != 0) {
-        return fail_errno(status_of(errno), errno, "writing the header of the swap file");
-    }
-    return {};
 }
 
 // The swap file `name`, if it is ours and its owner is gone: opened and locked.  Otherwise -1.
@@ -61,10 +48,25 @@ int lock_stale(int directory_fd, const char* name) {
 
 }  // namespace
 
+// A header page of version 1, without label, UUID or bad pages.
+Result<void> write_swap_header(int file, uint64_t bytes) {
+    constexpr size_t kVersionOffset = 1024;
+    constexpr char kMagic[] = "SWAPSPACE2";
+    char page[kOsPageBytes] = {};
+    const uint32_t words[3] = {1, static_cast<uint32_t>(bytes / kOsPageBytes - 1), 0};
+    std::memcpy(page + kVersionOffset, words, sizeof words);
+    std::memcpy(page + sizeof page - (sizeof kMagic - 1), kMagic, sizeof kMagic - 1);
+    if (pwrite(file, page, sizeof page, 0) != static_cast<ssize_t>(sizeof page) ||
+        fsync(file) != 0) {
+        return fail_errno(status_of(errno), errno, "writing the header of the swap space");
+    }
+    return {};
+}
+
 Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes) {
     SwapFile file;  // its destructor undoes what was done when a later step fails
     // Without a name until it is locked, so that nobody takes it for a leftover.
-    file.fd_ = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    file.fd_ = above_standard(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (file.fd_ < 0) {
         return fail_errno(status_of(errno), errno, "creating a swap file in %s", directory.c_str());
     }
@@ -73,7 +75,7 @@ Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes) 
         return fail_errno(status_of(errno), errno, "allocating a swap file of %s in %s",
                           format_size(bytes).c_str(), directory.c_str());
     }
-    HANARE_TRY(write_header(file.fd_, bytes));
+    HANARE_TRY(write_swap_header(file.fd_, bytes));
     std::string path =
         directory + "/" + std::string(kPrefix) + std::to_string(getpid()) + std::string(kSuffix);
     if (linkat(AT_FDCWD, fd_path(file.fd_).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) !=

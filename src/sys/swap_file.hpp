@@ -34,6 +34,9 @@ private:
     std::string path_;
 };
 
+// What mkswap writes to the file or device, all of whose `bytes` then are swap.
+Result<void> write_swap_header(int file, uint64_t bytes);
+
 struct SwapTraffic {
     uint64_t read_bytes = 0;
     uint64_t written_bytes = 0;

@@ -24,8 +24,8 @@ bool is_on(const std::string& path) {
 class Swap : public testing::Test {
 protected:
     void SetUp() override {
-        char pattern[] = "/var/tmp/hanare-swap-test-XXXXXX";
-        ASSERT_NE(mkdtemp(pattern), nullptr);
+        std::string pattern = "/var/tmp/hanare-swap-test-" + std::to_string(getpid()) + "-XXXXXX";
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
         directory_ = pattern;
     }
     void TearDown() override {

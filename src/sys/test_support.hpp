@@ -84,7 +84,10 @@ class TemporaryDirectory {
 public:
     TemporaryDirectory() {
         const char* const parent = std::getenv("TMPDIR");
-        path_ = std::string(parent != nullptr ? parent : "/var/tmp") + "/hanare-test-XXXXXX";
+        const bool is_set = parent != nullptr && *parent != '\0';
+        // The process is named, so that nobody takes it for something left behind.
+        path_ = std::string(is_set ? parent : "/var/tmp") + "/hanare-test-" +
+                std::to_string(getpid()) + "-XXXXXX";
         if (mkdtemp(path_.data()) == nullptr) {
             std::perror(path_.c_str());
             std::abort();

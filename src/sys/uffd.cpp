@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "sys/file.hpp"
 #include "sys/inject.hpp"
 
 // In kernel headers since 6.8.
@@ -41,8 +42,9 @@ int open_descriptor() noexcept {
     if (const int injected = inject::next_errno(inject::Call::kUserfaultfd); injected > 0) {
         return -injected;
     }
-    const long descriptor = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-    return descriptor >= 0 ? static_cast<int>(descriptor) : -errno;
+    const long opened = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    const int descriptor = above_standard(static_cast<int>(opened));
+    return descriptor >= 0 ? descriptor : -errno;
 }
 
 // Keeps errno for the interrupted program and returns the call's own.

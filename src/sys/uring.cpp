@@ -31,7 +31,7 @@ int set_up_ring(uint32_t entries, io_uring_params& parameters) noexcept {
         errno = injected;
         return -1;
     }
-    return static_cast<int>(syscall(SYS_io_uring_setup, entries, &parameters));
+    return above_standard(static_cast<int>(syscall(SYS_io_uring_setup, entries, &parameters)));
 }
 
 int register_with(int ring, uint32_t operation, const void* argument, uint32_t count) noexcept {

@@ -4,6 +4,7 @@
 // have them.
 #include <cstddef>
 #include <cstdlib>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -34,6 +35,33 @@ bool refuse_system_call(uint32_t number) {
     const sock_fprog program = {sizeof code / sizeof code[0], code};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+API_TEST_SCENARIO(without_standard_descriptors) {
+    const int errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    for (int number = 0; number <= STDERR_FILENO; ++number) close(number);
+    int taken = 0;
+    {
+        FarPool pool({arguments[0].c_str(), kBlock}, kFramesMin, kBytes, 8);
+        uint64_t* const words = pool.alloc_words(kBytes);
+        fill(words, kBytes, 1);
+        must(hanare_flush(pool.get(), nullptr, 0));
+        for (int number = 0; number <= STDERR_FILENO; ++number) {
+            taken += fcntl(number, F_GETFD) != -1;
+        }
+        taken += mismatches(words, kBytes, 1) != 0;
+    }
+    dup2(errors, STDERR_FILENO);
+    SCENARIO_CHECK(taken == 0);
+    return 0;
+}
+
+class DescriptorTest : public EngineTest {};
+API_TEST_WITH_ENGINES(DescriptorTest);
+
+TEST_P(DescriptorTest, ClosedStandardOnesAreNotTaken) {
+    const Outcome outcome = run_scenario("without_standard_descriptors", {GetParam()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
 }
 
 class SeccompTest : public EngineTest {};

@@ -34,7 +34,7 @@ SUDO = '#!/bin/bash\necho "sudo $*" >>"$CALLS"\nshift\nexec "$@"\n'
 
 def run(arguments, installed, uid="0", sudo=None, os_release="ID=debian\n", **environment):
     """(exit status, stderr, calls) of the script on such a machine."""
-    with tempfile.TemporaryDirectory(prefix="hanare-check-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"hanare-check-{os.getpid()}-") as folder:
         folder = pathlib.Path(folder)
         (folder / "os-release").write_text(os_release)
         calls = folder / "calls"

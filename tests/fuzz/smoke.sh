@@ -6,7 +6,7 @@
 set -eu
 program=$1
 seconds=${2:-10}
-work=$(mktemp -d "${TMPDIR:-/tmp}/hanare-fuzz-XXXXXX")
+work=$(mktemp -d "${TMPDIR:-/tmp}/hanare-fuzz-$$-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 "$program" -max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \

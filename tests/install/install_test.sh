@@ -10,7 +10,7 @@ build=$1 libdir=$2 cmake=$3 pkg_config=$4
 export CC=$5 CXX=$6
 source_folder=$(cd "$(dirname "$0")" && pwd)
 
-work=$(mktemp -d "${TMPDIR:-/var/tmp}/hanare-install-XXXXXX")
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/hanare-install-$$-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 

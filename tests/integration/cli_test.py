@@ -16,19 +16,32 @@ import sys
 import tempfile
 import unittest
 
+import support
+
 BINARY = os.path.abspath(sys.argv.pop(1))
-ORDINARY_USER = 65534
 OPTIONS = ["local", "store", "block", "engine", "read_ahead", "io", "direct", "allow_tmpfs",
            "log_level"]
 
 
-def run(*arguments, environment=None, **more):
+def run(*arguments, environment=None, program=BINARY, **more):
     clean = {name: value for name, value in os.environ.items()
              if not name.startswith("HANARE_") and name not in ("TMPDIR", "XDG_CONFIG_HOME")}
     clean["HOME"] = "/nonexistent"
     clean.update(environment or {})
-    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, env=clean,
+    return subprocess.run([program, *arguments], capture_output=True, text=True, env=clean,
                           timeout=60, check=False, **more)
+
+
+def run_as_nobody(*arguments, environment=None, **more):
+    with support.reachable_copy(BINARY) as (program, library):
+        environment = {**(environment or {}), "LD_LIBRARY_PATH": library}
+        return run(*arguments, environment=environment, program=program, **support.AS_NOBODY,
+                   **more)
+
+
+def users():
+    """Runners as this user, and as an ordinary one."""
+    return [run] + ([run_as_nobody] if os.geteuid() == 0 else [])
 
 
 def info(*arguments, environment=None):
@@ -129,6 +142,15 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.returncode, 70)
             self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
                                             "No space left on device\n")
+
+    def test_closed_standard_streams(self):
+        for runner in users():
+            for arguments in (["info"], ["doctor"], ["--help"]):
+                with self.subTest(runner=runner.__name__, arguments=arguments):
+                    result = runner(*arguments, preexec_fn=support.close_standard_streams)
+                    self.assertEqual(result.returncode, 0)
+            result = runner("info", "--block", "x", preexec_fn=support.close_standard_streams)
+            self.assertEqual(result.returncode, 2)
 
 
 class Info(unittest.TestCase):
@@ -275,13 +297,9 @@ class Doctor(unittest.TestCase):
     def test_ordinary_user(self):
         if os.geteuid() != 0:
             self.skipTest("is an ordinary user anyhow")
-        ordinary = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": [], "cwd": "/"}
-        try:
-            run("--version", **ordinary)
-        except PermissionError:
-            self.skipTest("other users cannot reach the build directory")
-        checks = self.doctor(**ordinary)
-        self.assertEqual(checks["user"]["found"], f"user id {ORDINARY_USER}")
+        report = json.loads(run_as_nobody("doctor", "--json").stdout)
+        checks = {check["check"]: check for check in report["checks"]}
+        self.assertEqual(checks["user"]["found"], f"user id {support.NOBODY}")
         self.assertIn("swapon is not allowed", checks["swap"]["found"])
 
 

@@ -7,6 +7,7 @@
 # run.py [--list] [NAME...]     NAME: only these cases
 import argparse
 import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -142,7 +143,7 @@ def judge(outcome, text, is_mutant):
 
 def check_one(name, case, is_mutant):
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="hanare-model-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"hanare-model-{os.getpid()}-") as folder:
         try:
             outcome, text = check(folder, *case)
         except subprocess.TimeoutExpired:

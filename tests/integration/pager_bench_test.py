@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `hanare bench pager` as a user runs it: every case on every system, what is recorded, refusals, and
+# that nothing is left on the machine however it ends.  Tiny sizes; nothing is timed.
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HANARE = os.environ["HANARE_BINARY"]
+SMALL = ["bench", "pager", "--quick", "--size", "64M", "--local", "40M"]
+NOBODY = 65534
+CASES = ["seq_write", "seq_read_cold", "seq_read_warm", "seq_rmw", "strided", "random_clean",
+         "random_dirty", "mixed", "triad"]
+PEERS = ["plain", "mmap", "mmap_sequential", "mmap_random", "swap", "zram"]
+FIELDS = {"bench", "case", "system", "metric", "unit", "median", "min", "max", "runs", "params"}
+
+
+def cgroup_directories():
+    """Every cgroup of the bench in the hierarchies of this machine."""
+    found = []
+    for base, names, _ in os.walk("/sys/fs/cgroup"):
+        found += [os.path.join(base, name) for name in names if name.startswith("hanare-bench-")]
+    return set(found)
+
+
+def swap_lines():
+    with open("/proc/swaps", encoding="ascii", errors="replace") as swaps:
+        return set(swaps.read().splitlines()[1:])
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return [int(child) for child in children.read().split()]
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+# The shadow of ThreadSanitizer counts against the limit, many times over.
+needs_small_processes = unittest.skipIf(os.environ.get("HANARE_TEST_SANITIZER") == "thread",
+                                        "ThreadSanitizer's own memory exceeds the limit")
+
+
+class PagerBench(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="hanare-pager-test-", dir="/var/tmp")
+        os.chmod(self.directory, 0o777)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
+        self.environment["TMPDIR"] = self.directory
+        self.cgroups = cgroup_directories()
+        self.swaps = swap_lines()
+        self.zrams = set(glob.glob("/dev/zram*"))
+
+    def tearDown(self):
+        self.assertEqual(swap_lines() - self.swaps, set())
+        self.assertEqual(set(glob.glob("/dev/zram*")) - self.zrams, set())
+        self.assertEqual(os.listdir(self.directory), [])
+        self.assertEqual(cgroup_directories() - self.cgroups, set())
+        shutil.rmtree(self.directory)
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([HANARE, *arguments], env=self.environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def run_bench(self, *arguments):
+        process = self.start(*SMALL, *arguments)
+        out, err = process.communicate(timeout=500)
+        return process.returncode, out, err
+
+    def run_with_records(self, *arguments):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "results.json")
+            status, out, err = self.run_bench("--json", path, *arguments)
+            self.assertEqual(status, 0, out + err)
+            with open(path, encoding="utf-8") as file:
+                return out, err, json.load(file)
+
+    def check_records(self, records, rounds):
+        for record in records:
+            self.assertEqual(set(record), FIELDS)
+            self.assertEqual(record["bench"], "pager")
+            self.assertEqual(len(record["params"]["values"]), record["runs"])
+            self.assertLessEqual(record["min"], record["median"])
+            self.assertLessEqual(record["median"], record["max"])
+            self.assertEqual(record["runs"], rounds, record)
+
+    @needs_small_processes
+    def test_every_case_on_every_system(self):
+        out, err, records = self.run_with_records("--rounds", "1", "--threads", "1,2",
+                                                  "--compare", ",".join(PEERS))
+        found = {(r["system"], r["case"], r["params"]["threads"], r["metric"]) for r in records}
+        for case in CASES:
+            metric = "time" if case.startswith("random") else "rate"
+            for threads in (1,) if case == "mixed" else (1, 2):
+                self.assertIn(("hanare", case, threads, metric), found)
+                self.assertIn(f"{case}, {threads} thread", err)
+        self.check_records([r for r in records if r["system"] == "hanare"], 1)
+        for peer in PEERS:
+            reason = re.search(rf"^{peer}: (left out|did not finish): .+", out, re.M)
+            rows = {case for system, case, _, _ in found if system == peer}
+            self.assertTrue(reason or rows == set(CASES), f"no row and no reason for {peer}\n{out}")
+            if rows:
+                self.assertIn((peer, "seq_write", 1, "hanare_rate_ratio"), found)
+        for system in ("device_pool", "device_hot"):
+            if "device: left out" not in out:
+                self.assertIn((system, "seq_read_cold", 1, "rate"), found)
+        for metric in ("stream_kept", "stream_alone", "time", "p50", "p99"):
+            self.assertIn(("hanare", "mixed", 1, metric), found)
+        moved = {r["case"]: r["median"] for r in records
+                 if r["system"] == "hanare" and r["metric"] == "read"}
+        self.assertGreaterEqual(moved["seq_read_cold"], 64 << 20)
+        goals = out[out.index("\ngoals"):]
+        self.assertEqual(len(re.findall(r"(?m) (met|floor|missed|not measured)$", goals)),
+                         len(goals.splitlines()) - 4, goals)
+
+    @needs_small_processes
+    def test_rounds_engines_and_chosen_cases(self):
+        out, err, records = self.run_with_records(
+            "--rounds", "2", "--cases", "triad,seq_write", "--compare",
+            "mmap,hanare:sigbus-copy,hanare:sigbus-move")
+        self.assertEqual({r["case"] for r in records}, {"seq_write", "triad"})
+        self.check_records(records, 2)
+        systems = {r["system"] for r in records}
+        for engine in ("hanare:sigbus-copy", "hanare:sigbus-move"):
+            self.assertTrue(engine in systems or f"{engine}: left out" in out, out)
+        self.assertRegex(out, r"(?m)^seq_write +1 +hanare ")
+        # Another system begins in each round.
+        first = [line for line in err.splitlines() if "seq_write" in line]
+        begins = {first[0].split()[-1], first[len(first) // 2].split()[-1]}
+        self.assertEqual(len(begins), 2, err)
+
+    def interrupt(self, number, system, case):
+        process = self.start(*SMALL, "--rounds", "99", "--compare", system, "--cases", case,
+                             start_new_session=True)
+        for line in process.stderr:  # until it is at work
+            if line.endswith(f": {system}\n"):
+                break
+        else:
+            self.skipTest(f"{system} does not run here")
+        workers = children_of(process.pid)
+        self.assertGreaterEqual(len(workers), 2)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, -number)
+        self.assertIn("interrupted", err)
+        for worker in workers:
+            self.assertFalse(is_running(worker))
+
+    def test_interrupt_undoes_everything(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number.name):
+                self.interrupt(number, "plain", "seq_write")
+
+    @unittest.skipUnless(os.geteuid() == 0, "swap and zram need root")
+    def test_interrupt_turns_swap_off(self):
+        for system in ("swap", "zram"):
+            with self.subTest(system=system):
+                self.interrupt(signal.SIGINT, system, "random_dirty")
+
+    @unittest.skipUnless(os.geteuid() == 0, "swap and zram need root")
+    def test_the_next_run_removes_what_a_killed_one_left(self):
+        for system in ("swap", "zram"):
+            with self.subTest(system=system):
+                self.kill_and_run_again(system)
+
+    def kill_and_run_again(self, system):
+        process = self.start(*SMALL, "--rounds", "99", "--compare", system, "--cases", "triad")
+        for line in process.stderr:
+            if line.endswith(f": {system}\n"):
+                break
+        else:
+            self.skipTest(f"{system} does not run here")
+        workers = children_of(process.pid)
+        process.kill()
+        process.communicate()
+        deadline = time.monotonic() + 30
+        while any(is_running(worker) for worker in workers):
+            self.assertLess(time.monotonic(), deadline, "a worker outlives its parent")
+            time.sleep(0.01)
+        status, out, err = self.run_bench("--rounds", "1", "--compare", system, "--cases",
+                                          "seq_write")
+        self.assertEqual(status, 0, out + err)
+        self.assertIn("removed swap that a killed run had left", err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
+    def test_ordinary_user(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+            # The build directory may be closed to others.
+            os.chmod(place, 0o755)
+            binary = shutil.copy(HANARE, place)
+            library = subprocess.run(["ldd", HANARE], capture_output=True, text=True, check=True)
+            for path in re.findall(r"libhanare\S* => (\S+)", library.stdout):
+                shutil.copy(path, place)
+            environment = dict(self.environment, LD_LIBRARY_PATH=place, HOME="/nonexistent")
+            done = subprocess.run([binary, *SMALL, "--rounds", "1", "--cases",
+                                   "seq_write,seq_read_cold", "--compare", "plain,mmap,swap,zram"],
+                                  text=True, env=environment, user=NOBODY, group=NOBODY,
+                                  extra_groups=[], capture_output=True, timeout=120, cwd="/",
+                                  check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for system in ("hanare", "plain"):
+            self.assertRegex(done.stdout, rf"(?m)^seq_read_cold +1 +{system} +[0-9.]+ [GM]B/s")
+        for system in ("mmap", "swap", "zram"):
+            self.assertRegex(done.stdout, rf"(?m)^{system}: left out: .+")
+
+    def test_bad_values_are_named(self):
+        for arguments, named in (
+                (["--size", "0"], "--size"), (["--size", "lots"], "--size"),
+                (["--size", "1M"], "--size"), (["--local", "1M"], "--local"),
+                (["--local", "x"], "--local"), (["--size", "99999999G"], "--size"),
+                (["--compare", "mmap,disk"], "--compare"), (["--compare", ""], "--compare"),
+                (["--compare", "mmap,mmap"], "--compare"),
+                (["--compare", "hanare:fast"], "--compare"),
+                (["--compare", "hanare"], "--compare"),
+                (["--cases", "seq"], "--cases"), (["--cases", "triad,"], "--cases"),
+                (["--threads", "0"], "--threads"), (["--threads", "1,x"], "--threads"),
+                (["--threads", "65"], "--threads"), (["--threads", "2,2"], "--threads"),
+                (["--rounds", "0"], "--rounds"), (["--rounds", "many"], "--rounds"),
+                (["--engine", "fast"], "--engine"), (["--block", "3K"], "--block"),
+                (["--store", "file:/nonexistent-directory"], "/nonexistent-directory"),
+                (["--store", "file:/dev/shm"], "/dev/shm")):
+            with self.subTest(arguments=arguments):
+                process = self.start("bench", "pager", *arguments)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 2, out + err)
+                self.assertTrue(err.startswith("hanare: error: "), err)
+                self.assertEqual(err.count("\n"), 1, err)
+                self.assertIn(named, err)
+                self.assertEqual(out, "")
+
+    def test_help_names_every_case_and_system(self):
+        process = self.start("bench", "pager", "--help")
+        out, _ = process.communicate(timeout=60)
+        for name in CASES + PEERS + ["--compare", "--json", "--size", "--local", "--cases",
+                                     "--threads", "--rounds", "--store", "--quick", "--engine"]:
+            self.assertIn(name, re.sub(r"\s+", "", out) if "_" in name else out)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
