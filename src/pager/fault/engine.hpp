@@ -2,15 +2,29 @@
 //
 // Engine: how a block is mapped, protected and unmapped.  Every call is made by the owner of the
 // block's transient state, from fault handlers and other threads alike, and returns 0 or an errno
-// value; EBUSY means the block must stay where it was (its pages are held by someone else).
+// value; EBUSY means the block must stay where it was (its pages are held by someone else), ENOMEM
+// that fewer mapped blocks might help.
 #pragma once
 
+#include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <sys/mman.h>
+
+#include "sys/memory.hpp"
+
 namespace hanare::pager {
 
 class Engine {
 public:
     virtual const char* name() const noexcept = 0;
+
+    // Parts of a block (whole OS pages) can be mapped and unmapped alone.
+    virtual bool serves_parts() const noexcept { return true; }
+    // Raised by an access to what is not mapped.
+    virtual int fault_signal() const noexcept { return SIGBUS; }
+    // Entries of the kernel's list of mappings that a mapped block may take; 0: none at all.
+    virtual uint32_t mappings_per_block() const noexcept { return 0; }
 
     // Prepares the range of a region, and the arena that holds slots; none of it touched yet.
     virtual int attach(std::byte* range, size_t bytes) noexcept = 0;
@@ -33,6 +47,11 @@ public:
     // Unmaps the block, read-only or writable, so that the slot holds all that was written to it.
     // Exact against running threads.
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
+
+    // The region ends: its pages go, and every access faults until it is unmapped.
+    virtual int drop(std::byte* range, size_t bytes) noexcept {
+        return sys::advise(range, bytes, MADV_DONTNEED);
+    }
 
     virtual void abandon_in_child() noexcept = 0;
 
