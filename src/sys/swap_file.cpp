@@ -64,6 +64,7 @@ Result<void> write_swap_header(int file, uint64_t bytes) {
 }
 
 Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes) {
+    HANARE_TRY(check_file_bytes("a swap file", bytes));
     SwapFile file;  // its destructor undoes what was done when a later step fails
     // Without a name until it is locked, so that nobody takes it for a leftover.
     file.fd_ = above_standard(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));

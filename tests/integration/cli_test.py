@@ -143,6 +143,16 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
                                             "No space left on device\n")
 
+    def test_output_beyond_the_limit_of_files(self):
+        for limit in (0, 100):
+            with tempfile.TemporaryFile() as file:
+                result = subprocess.run([BINARY, "info"], stdout=file, stderr=subprocess.PIPE,
+                                        text=True, check=False, timeout=60,
+                                        preexec_fn=support.limit_files(limit))
+            self.assertEqual(result.returncode, 70)
+            self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
+                                            "File too large\n")
+
     def test_closed_standard_streams(self):
         for runner in users():
             for arguments in (["info"], ["doctor"], ["--help"]):
