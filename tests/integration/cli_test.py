@@ -292,17 +292,34 @@ class Doctor(unittest.TestCase):
 
     def test_seccomp_that_refuses(self):
         checks = self.doctor(preexec_fn=refuse_userfaultfd_and_io_uring)
-        self.assertTrue(checks["userfaultfd"]["prevents"])
+        self.assertFalse(checks["userfaultfd"]["prevents"])
+        self.assertIn("engine segv-remap", checks["userfaultfd"]["use"])
         self.assertIn("refused: Operation not permitted", checks["userfaultfd"]["found"])
         self.assertIn("seccomp", checks["userfaultfd"]["change"])
         self.assertFalse(checks["io_uring"]["prevents"])
         self.assertIn("refused", checks["io_uring"]["found"])
 
     def test_chosen_engine_is_shown(self):
-        for engine in ("sigbus-move", "sigbus-copy"):
+        for engine in ("sigbus-move", "sigbus-copy", "segv-remap"):
             check = self.doctor("--engine", engine)["userfaultfd"]
-            if not check["prevents"]:
-                self.assertIn(engine, check["use"])
+            self.assertIn(engine, check["use"])
+
+    def test_engine_that_is_refused(self):
+        check = self.doctor("--engine", "sigbus-copy",
+                            preexec_fn=refuse_userfaultfd_and_io_uring)["userfaultfd"]
+        self.assertTrue(check["prevents"])
+        self.assertIn("engine sigbus-copy was asked for", check["use"])
+
+    def test_mappings_that_limit_the_blocks(self):
+        with open("/proc/sys/vm/max_map_count", encoding="ascii") as file:
+            limit = int(file.read())
+        def check(local):
+            return self.doctor("--engine", "segv-remap", "--block", "4K",
+                               "--local", str(local))["max_map_count"]
+        few, many = check(limit // 4 * 4096), check(limit * 4096)
+        self.assertEqual(few["change"], "")
+        self.assertIn("blocks of 16 KiB instead of 4 KiB", many["use"])
+        self.assertIn("vm.max_map_count=", many["change"])
 
     def test_ordinary_user(self):
         if os.geteuid() != 0:
