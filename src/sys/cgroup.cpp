@@ -223,9 +223,21 @@ Result<uint64_t> MemoryCgroup::peak_bytes() const {
     return std::strtoull(text.c_str(), nullptr, 10);
 }
 
+Result<uint64_t> MemoryCgroup::oom_kills() const {
+    const std::string path =
+        directory_ + (version_ == 1 ? "/memory.oom_control" : "/memory.events");
+    HANARE_TRY_ASSIGN(const std::string text, read_text_file(path));
+    std::istringstream lines(text);
+    std::string name;
+    for (uint64_t count = 0; lines >> name >> count;) {
+        if (name == "oom_kill") return count;
+    }
+    return fail(HANARE_STATUS_NOT_SUPPORTED, "%s does not count", path.c_str());
+}
+
 Result<void> MemoryCgroup::keep_out_of_swap() {
-    return write_text_file(
-        directory_ + (version_ == 1 ? "/memory.swappiness" : "/memory.swap.max"), "0");
+    return write_text_file(directory_ + (version_ == 1 ? "/memory.swappiness" : "/memory.swap.max"),
+                           "0");
 }
 
 void MemoryCgroup::reclaim() {

@@ -42,6 +42,8 @@ public:
     int version() const { return version_; }
     // Highest use so far, page cache included.
     Result<uint64_t> peak_bytes() const;
+    // Processes in it that the kernel has ended for want of memory.
+    Result<uint64_t> oom_kills() const;
     // Its processes' memory is never swapped, whatever swap the machine has.
     Result<void> keep_out_of_swap();
     // Asks the kernel to take what memory it can from the cgroup; what it gets is not reported.
