@@ -39,8 +39,8 @@ typedef struct hanare_pool_options {
     /* Local memory for frames and tables: at least 16 blocks and a little.  Default: 80 % of the
      * cgroup limit or of MemAvailable, whichever is smaller. */
     uint64_t local_bytes;
-    /* Where absent blocks live: "file:DIR[?size=SIZE]".  Default: a file in $TMPDIR, else
-     * /var/tmp. */
+    /* Where absent blocks live: "file:DIR[?size=SIZE]"; in DIR "%3F" stands for '?' and "%25" for
+     * '%'.  Default: a file in $TMPDIR, else /var/tmp. */
     const char *store;
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
      * Default 256 KiB. */

@@ -122,8 +122,11 @@ class Usage(unittest.TestCase):
                     self.assert_bad_usage(["info", f"{flag}={value}"], flag, value, "allowed is")
                     self.assert_bad_usage(["doctor", flag, value], flag, value, "allowed is")
 
-    def test_missing_value(self):
-        self.assert_bad_usage(["info", "--block"], "--block")
+    def test_auto_is_among_what_is_allowed(self):
+        for flag, value in (("--local", "x"), ("--engine", "x"), ("--io", "x"), ("--store", "x"),
+                            ("--store", "tcp://host:1")):
+            with self.subTest(flag=flag, value=value):
+                self.assert_bad_usage(["info", flag, value], flag, "auto")
 
     def test_planned_stores(self):
         for spec in ("tcp://host:1", "mirror(file:/a,file:/b)", "parity(4+1;a)", "tier(a,b)"):
@@ -235,6 +238,14 @@ class Info(unittest.TestCase):
         self.assertIn("did you mean 'HANARE_BLOCK'?", result.stderr)
         result = run("info", "--log-level", "error", environment={"HANARE_BLOK": "1M"})
         self.assertEqual(result.stderr, "")
+        result = run("info", environment={"HANARE_FOO": "1"})
+        self.assertIn("'HANARE_FOO' is unknown", result.stderr)
+        self.assertNotIn("did you mean", result.stderr)
+
+    def test_variables_of_build_and_tests_are_no_noise(self):
+        for name in ("HANARE_BINARY", "HANARE_TEST_SEED", "HANARE_NO_BOOTSTRAP"):
+            self.assertEqual(run("info", environment={name: "1"}).stderr, "")
+
 
     def test_slurm_limit_is_used(self):
         rows = info(environment={"SLURM_MEM_PER_NODE": "100"})
