@@ -72,6 +72,7 @@ double DeviceBandwidth::seconds_for(uint64_t read_bytes, uint64_t written_bytes)
 
 Result<DeviceBandwidth> probe_device(const DeviceProbeOptions& options,
                                      const std::function<bool()>& stop) {
+    HANARE_TRY(sys::check_file_bytes("a file", options.file_bytes));
     sys::FileDescriptor file;
     if (const int error = sys::open_unnamed(options.directory, file)) {
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "creating a file in %s",

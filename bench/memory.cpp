@@ -53,6 +53,7 @@ public:
 
     Result<double*> allocate(size_t bytes) override {
         bytes = round_up(bytes, kOsPageBytes);
+        HANARE_TRY(sys::check_file_bytes("a file", bytes_ + bytes));
         if (const int error = sys::preallocate(file_.number(), bytes_, bytes)) {
             return fail_errno(HANARE_STATUS_STORE_FULL, error, "allocating a file of %s",
                               format_size(bytes_ + bytes).c_str());

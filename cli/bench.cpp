@@ -29,24 +29,25 @@ void add_bench_pager(CLI::App& bench) {
     CLI::App* pager = bench.add_subcommand(
         "pager", "arrays larger than local memory: Hanare, mmap, swap, zram, the raw device");
     auto flags = std::make_shared<PagerFlags>();
-    pager
-        ->add_option("--compare", flags->compare,
-                     "comma-separated, of plain, mmap, mmap_sequential, mmap_random, swap, zram, "
-                     "hanare:ENGINE")
-        ->capture_default_str();
+    pager->add_option("--compare", flags->compare,
+                      "comma-separated, of plain, mmap, mmap_sequential, mmap_random, swap, zram "
+                      "(default all of these), hanare:ENGINE");
     pager->add_option("--size", flags->size, "size of the data (default four times --local)");
     pager->add_option("--cases", flags->cases,
                       "comma-separated, of " + bench::pager_case_names() + " (default all)");
     pager->add_option("--threads", flags->threads, "comma-separated numbers (default 1,2)");
-    pager->add_option("--rounds", flags->rounds, "runs of each case; the median counts (default 5)")
-        ->check(CLI::Range(1, 99));
+    pager->add_option("--rounds", flags->rounds,
+                      "runs of each case; the median counts (default 5)");
     pager->add_flag("--quick", flags->quick,
-                    "smaller data, 3 rounds, one thread, slow passes stopped earlier");
+                    "smaller data, mmap, mmap_sequential and swap, one thread, 3 rounds, slow "
+                    "passes stopped earlier");
     pager->add_option("--json", flags->json, "write the results to this file");
     pager->add_option("--worker", flags->worker)->group("");  // how the bench runs its systems
     flags->overrides =
         add_option_flags(*pager, {OptionId::local_bytes, OptionId::store, OptionId::block_bytes,
                                   OptionId::engine, OptionId::read_ahead_blocks});
+    pager->get_option("--local")->description(
+        "memory of each limited system (default 512M, or a quarter of --size)");
     set_run(*pager, [flags] { return run_bench_pager(*flags); });
 }
 

@@ -17,6 +17,7 @@
 #include "cli/commands.hpp"
 #include "cli/demo_progress.hpp"
 #include "cli/pager_station.hpp"
+#include "config/rules.hpp"
 #include "config/store_spec.hpp"
 #include "sys/block_device.hpp"
 #include "sys/interrupt.hpp"
@@ -30,20 +31,23 @@ using bench::PagerCase;
 using config::OptionId;
 
 constexpr int kThreadsMax = 64;
+constexpr config::Range kRoundsAllowed(1, 99);
 constexpr int kFailuresMax = 2;  // of a system, before it is given up
 constexpr const char* kPeers[] = {"plain",       "mmap", "mmap_sequential",
                                   "mmap_random", "swap", "zram"};
 
 // What --quick changes.
 struct Extent {
+    const char* compare;
     uint64_t limit_bytes;
     const char* threads;
     int rounds;
     double pass_s_max;
     uint64_t accesses;
 };
-constexpr Extent kFull = {512 * kMiB, "1,2", 5, 10, 20000};
-constexpr Extent kQuick = {128 * kMiB, "1", 3, 1.5, 5000};
+constexpr Extent kFull = {
+    "plain,mmap,mmap_sequential,mmap_random,swap,zram", 512 * kMiB, "1,2", 5, 10, 20000};
+constexpr Extent kQuick = {"mmap,mmap_sequential,swap", 128 * kMiB, "1", 3, 1.5, 5000};
 
 // All that was asked, checked.
 struct Series {
@@ -51,7 +55,7 @@ struct Series {
     std::vector<PagerSystem> systems;  // Hanare first, the raw device last
     std::vector<PagerCase> cases;
     std::vector<int> threads;
-    int rounds = 0;
+    uint32_t rounds = 0;
 };
 
 // What came of it.
@@ -103,6 +107,12 @@ Result<std::vector<PagerSystem>> parse_systems(const std::string& list) {
     return systems;
 }
 
+Result<std::vector<PagerCase>> all_cases() {
+    std::vector<PagerCase> cases;
+    for (int i = 0; i < bench::kPagerCases; ++i) cases.push_back(static_cast<PagerCase>(i));
+    return cases;
+}
+
 Result<std::vector<PagerCase>> parse_cases(const std::string& list) {
     std::vector<PagerCase> cases;
     for (const std::string& name : split(list)) {
@@ -141,8 +151,8 @@ Result<void> plan_sizes(const PagerFlags& flags, const config::Options& options,
                         const Extent& extent, Series& series) {
     PagerJob& job = series.setting.job;
     bench::PagerRequest request;
-    if (!flags.size.empty()) {
-        HANARE_TRY_ASSIGN(request.data_bytes, parse_size("--size", flags.size));
+    if (flags.size) {
+        HANARE_TRY_ASSIGN(request.data_bytes, parse_size("--size", *flags.size));
     }
     if (options.sources[static_cast<size_t>(OptionId::local_bytes)] != "default") {
         request.limit_bytes = options.local_bytes;
@@ -179,17 +189,13 @@ Result<void> check_directory(const std::string& directory, bool may_be_in_memory
 Result<Series> make_series(const PagerFlags& flags) {
     const Extent& extent = flags.quick ? kQuick : kFull;
     Series series;
-    series.rounds = flags.rounds != 0 ? flags.rounds : extent.rounds;
-    HANARE_TRY_ASSIGN(series.systems, parse_systems(flags.compare));
-    if (flags.cases.empty()) {
-        for (int i = 0; i < bench::kPagerCases; ++i) {
-            series.cases.push_back(static_cast<PagerCase>(i));
-        }
-    } else {
-        HANARE_TRY_ASSIGN(series.cases, parse_cases(flags.cases));
+    series.rounds = extent.rounds;
+    if (flags.rounds) {
+        HANARE_TRY_ASSIGN(series.rounds, kRoundsAllowed.parse("--rounds", *flags.rounds));
     }
-    HANARE_TRY_ASSIGN(series.threads,
-                      parse_threads(flags.threads.empty() ? extent.threads : flags.threads));
+    HANARE_TRY_ASSIGN(series.systems, parse_systems(flags.compare.value_or(extent.compare)));
+    HANARE_TRY_ASSIGN(series.cases, flags.cases ? parse_cases(*flags.cases) : all_cases());
+    HANARE_TRY_ASSIGN(series.threads, parse_threads(flags.threads.value_or(extent.threads)));
     HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
     HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
     HANARE_TRY(check_directory(store.directory, options.allow_tmpfs));
@@ -215,11 +221,12 @@ public:
                 if (runs_with(which, threads, series.threads)) steps_ += series.systems.size();
             }
         }
-        steps_ *= static_cast<size_t>(series.rounds);
+        steps_ *= series.rounds;
     }
 
     Outcome run() {
-        for (int round = 0; round < series_.rounds && !stopped(); ++round) {
+        const auto rounds = static_cast<int>(series_.rounds);
+        for (int round = 0; round < rounds && !stopped(); ++round) {
             for (const int threads : series_.threads) {
                 for (const bool with_zram : {false, true}) {
                     if (!stopped()) run_sitting(round, threads, with_zram);
@@ -350,7 +357,7 @@ private:
 void print_head(const Series& series) {
     const bench::PagerPlan& plan = series.setting.plan;
     const PagerJob& job = series.setting.job;
-    std::printf("%s of data, %s of memory for each limited system; %d round%s\n",
+    std::printf("%s of data, %s of memory for each limited system; %u round%s\n",
                 format_size(plan.data_bytes).c_str(), format_size(plan.limit_bytes).c_str(),
                 series.rounds, series.rounds == 1 ? "" : "s");
     std::printf(

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "config/options.hpp"
@@ -12,14 +13,15 @@
 namespace hanare::cli {
 
 struct PagerFlags {
-    std::string size;
-    std::string compare = "plain,mmap,mmap_sequential,mmap_random,swap,zram";
-    std::string cases;
-    std::string threads;
+    // Where nothing is given, `quick` decides.
+    std::optional<std::string> size;
+    std::optional<std::string> compare;
+    std::optional<std::string> cases;
+    std::optional<std::string> threads;
+    std::optional<std::string> rounds;
+    bool quick = false;
     std::string json;
     std::string worker;
-    int rounds = 0;  // 0: by `quick`
-    bool quick = false;
     std::shared_ptr<config::Overrides> overrides;
 };
 

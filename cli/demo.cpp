@@ -252,11 +252,18 @@ int run_demo(const DemoFlags& flags) {
     if (!systems) return report(systems.error());
     auto setting = make_setting(flags);
     if (!setting) return report(setting.error());
+    auto guardian = sys::Guardian::start();
+    std::vector<std::string> remarks;
+    if (guardian) {
+        setting->guardian = &*guardian;
+    } else {
+        remarks.push_back(std::string("without a guardian against kill -9: ") +
+                          guardian.error().text);
+    }
     if (const int stale = sys::remove_stale_swap_files(setting->job.directory); stale > 0) {
         std::fprintf(stderr, "removed %d swap file(s) that a killed run had left\n", stale);
     }
     Progress progress;
-    std::vector<std::string> remarks;
     const auto device = probe(*setting, progress, remarks);
     auto reference = make_reference(setting->plan.n, progress);
     progress.clear();

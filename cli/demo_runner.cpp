@@ -155,7 +155,8 @@ DemoOutcome run_demo_system(const std::string& system, const std::string& label,
     std::optional<sys::MemoryCgroup> cgroup;
     std::string note;
     if (system != "plain") {
-        auto created = sys::MemoryCgroup::create("hanare-demo", setting.plan.limit_bytes);
+        auto created =
+            sys::MemoryCgroup::create("hanare-demo", setting.plan.limit_bytes, setting.guardian);
         if (created) {
             cgroup = std::move(*created);
             job.cgroup = cgroup->directory();
@@ -167,7 +168,8 @@ DemoOutcome run_demo_system(const std::string& system, const std::string& label,
         }
     }
     if (system == "swap") {
-        auto created = sys::SwapFile::create(job.directory, setting.plan.swap_bytes);
+        auto created =
+            sys::SwapFile::create(job.directory, setting.plan.swap_bytes, setting.guardian);
         if (!created) return {.kind = Kind::kLeftOut, .text = created.error().text};
         swap = std::move(*created);
     }

@@ -13,14 +13,16 @@
 #include "bench/demo_report.hpp"
 #include "cli/demo_progress.hpp"
 #include "cli/demo_worker.hpp"
+#include "sys/guardian.hpp"
 
 namespace hanare::cli {
 
 struct DemoSetting {
     bench::DemoPlan plan;
-    DemoJob job;                    // all but system and cgroup
-    std::vector<double> reference;  // y as it must be
-    int patience_s = 0;             // for systems other than hanare
+    DemoJob job;                        // all but system and cgroup
+    std::vector<double> reference;      // y as it must be
+    sys::Guardian* guardian = nullptr;  // undoes what is made here if this process is killed
+    int patience_s = 0;                 // for systems other than hanare
 };
 
 // How a system's run ended.  `run` counts only when kDone.

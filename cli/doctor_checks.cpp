@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/units.hpp"
 #include "config/store_spec.hpp"
@@ -43,6 +44,32 @@ std::string why_no_userfault(const Platform& platform) {
     return "kernel 5.11 or newer, or sysctl vm.unprivileged_userfaultfd=1";
 }
 
+struct EngineNeed {
+    Engine engine;
+    const char* name;
+    bool is_met;
+    const char* change;  // where it is not
+};
+
+// In the order in which automatic choice tries them (pager/engines.cpp).
+std::vector<EngineNeed> engine_needs(const Platform& platform) {
+    const sys::Userfault::Support& support = platform.userfault;
+    const bool can_copy = support.available && support.sigbus && support.write_protect;
+    return {{Engine::kSigbusMove, "sigbus-move", can_copy && support.move, "kernel 6.8 or newer"},
+            {Engine::kSigbusCopy, "sigbus-copy", can_copy, "kernel 5.7 or newer"},
+            {Engine::kSegvRemap, "segv-remap", true, ""}};
+}
+
+// The engine that will be used, or the one that was asked for.
+EngineNeed chosen_engine(const Options& options, const Platform& platform) {
+    const auto needs = engine_needs(platform);
+    for (const EngineNeed& need : needs) {
+        if (options.engine == need.engine) return need;
+        if (options.engine == Engine::kAuto && need.is_met) return need;
+    }
+    return needs.back();
+}
+
 Finding check_userfault(const Options& options, const Platform& platform) {
     const sys::Userfault::Support& support = platform.userfault;
     Finding finding;
@@ -55,21 +82,23 @@ Finding check_userfault(const Options& options, const Platform& platform) {
         if (support.write_protect) finding.found += ", write protection";
         if (support.move) finding.found += ", MOVE";
     }
-    const bool can_copy = support.available && support.sigbus && support.write_protect;
-    const bool can_move = can_copy && support.move;
-    if (options.engine == Engine::kSigbusMove && !can_move && can_copy) {
-        finding.use = "nothing: engine sigbus-move was asked for and needs MOVE";
-        finding.change = "engine auto or sigbus-copy; kernel 6.8 or newer for MOVE";
+    const EngineNeed chosen = chosen_engine(options, platform);
+    finding.change = !support.available ? why_no_userfault(platform) : chosen.change;
+    if (!chosen.is_met) {
+        finding.use = std::string("nothing: engine ") + chosen.name + " was asked for and needs it";
+        finding.change += "; or engine = auto";
         finding.prevents = true;
-    } else if (!can_copy) {
-        finding.use = "nothing: no engine can serve faults";
-        finding.change = support.available ? "kernel 5.7 or newer" : why_no_userfault(platform);
-        finding.prevents = true;
-    } else if (can_move && options.engine != Engine::kSigbusCopy) {
-        finding.use = "serves faults with engine sigbus-move";
-    } else {
-        finding.use = "serves faults with engine sigbus-copy";
-        if (!can_move) finding.change = "kernel 6.8 or newer for the faster sigbus-move";
+        return finding;
+    }
+    finding.use = std::string("serves faults with engine ") + chosen.name;
+    if (chosen.engine == Engine::kSegvRemap) {
+        finding.use += ", by page protection, with mappings per block (see max_map_count)";
+    }
+    const EngineNeed best = engine_needs(platform).front();
+    if (best.is_met) {
+        finding.change = "";
+    } else if (support.available) {
+        finding.change = std::string(best.change) + " for the faster " + best.name;
     }
     return finding;
 }
@@ -175,12 +204,25 @@ Finding check_huge_pages(const Platform& platform) {
             "nothing: far memory is kept out of huge pages, so that blocks move page by page", ""};
 }
 
-Finding check_mappings(const Platform& platform) {
+Finding check_mappings(const Options& options, const Platform& platform) {
     constexpr uint64_t kFew = 1000;
     const uint64_t max = platform.max_map_count.value_or(0);
-    return {"max_map_count", max == 0 ? "unknown" : std::to_string(max),
-            "needs two mappings per region, however many faults there are",
-            max != 0 && max < kFew ? "sysctl vm.max_map_count=65530" : ""};
+    Finding finding = {"max_map_count", max == 0 ? "unknown" : std::to_string(max),
+                       "needs two mappings per region, however many faults there are",
+                       max != 0 && max < kFew ? "sysctl vm.max_map_count=65530" : ""};
+    if (max == 0 || chosen_engine(options, platform).engine != Engine::kSegvRemap) return finding;
+    // As pager/mapping_budget.cpp counts.
+    const uint64_t usable = max - max / 8;
+    const uint64_t needed = 2 * options.local_bytes / options.block_bytes;
+    uint64_t block_bytes = options.block_bytes;
+    while (2 * options.local_bytes / block_bytes > usable) block_bytes *= 2;
+    finding.use = "needs two mappings per block of local memory, " + std::to_string(needed);
+    if (block_bytes != options.block_bytes) {
+        finding.use += ": large regions get blocks of " + format_size(block_bytes) +
+                       " instead of " + format_size(options.block_bytes);
+        finding.change = "sysctl vm.max_map_count=" + std::to_string(needed / 7 * 8 + kFew);
+    }
+    return finding;
 }
 
 Finding check_overcommit(const Platform& platform) {
@@ -243,7 +285,7 @@ std::vector<Finding> examine(const Options& options, const Platform& platform) {
             check_cgroup(platform),
             check_swap(platform),
             check_huge_pages(platform),
-            check_mappings(platform),
+            check_mappings(options, platform),
             check_overcommit(platform),
             check_limits(platform),
             check_sigbus(platform),

@@ -3,6 +3,7 @@
 // The program `hanare`: parses the command line and runs one subcommand (commands.hpp).
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -85,6 +86,8 @@ int with_output_written(int status) {
 int main(int argc, char** argv) {
     // What is opened must not become a standard stream; nobody could be told of a failure.
     if (hanare::sys::open_missing_standard() != 0) return hanare::cli::kExitInternalFailure;
+    // A file beyond `ulimit -f` is then an error like others, here and in what we start.
+    std::signal(SIGXFSZ, SIG_IGN);
     try {
         return hanare::cli::with_output_written(hanare::cli::run(argc, argv));
     } catch (const std::exception& error) {

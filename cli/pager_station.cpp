@@ -79,8 +79,8 @@ PagerReply PagerStation::open(int threads, uint64_t seed) {
 
 PagerReply PagerStation::prepare(bench::PagerCase which) {
     PagerReply reply = ask({{"prepare", bench::pager_case_name(which)}});
-    // Pages that were written to swap may still be in memory as well.
-    if (reply.is_done() && is_cold(which) && system_.swaps() && cgroup_) cgroup_->reclaim();
+    // Pages that were written to a swap file may still be in memory as well.
+    if (reply.is_done() && is_cold(which) && system_.kind == "swap" && cgroup_) cgroup_->reclaim();
     return reply;
 }
 
@@ -127,7 +127,9 @@ PagerReply PagerStation::ended() {
     // A terminal's Ctrl-C reaches the worker as well, perhaps before us.
     if (sys::Interrupt::requested()) return {Kind::kInterrupted};
     const auto status = child_->wait();
-    return {Kind::kFailed, status ? sys::describe_wait_status(*status) : status.error().text};
+    std::string text = status ? sys::describe_wait_status(*status) : status.error().text;
+    if (cgroup_ && cgroup_->oom_kills().value_or(0) > 0) text += ", out of the cgroup's memory";
+    return {Kind::kFailed, text};
 }
 
 void PagerStation::note_zram() {

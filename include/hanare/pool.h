@@ -39,13 +39,13 @@ typedef struct hanare_pool_options {
     /* Local memory for frames and tables: at least 16 blocks and a little.  Default: 80 % of the
      * cgroup limit or of MemAvailable, whichever is smaller. */
     uint64_t local_bytes;
-    /* Where absent blocks live: "file:DIR[?size=SIZE]".  Default: a file in $TMPDIR, else
-     * /var/tmp. */
+    /* Where absent blocks live: "file:DIR[?size=SIZE]"; in DIR "%3F" stands for '?' and "%25" for
+     * '%'.  Default: a file in $TMPDIR, else /var/tmp. */
     const char *store;
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
      * Default 256 KiB. */
     uint64_t block_bytes;
-    /* "auto" (default), "sigbus-move" or "sigbus-copy". */
+    /* "auto" (default), "sigbus-move", "sigbus-copy" or "segv-remap". */
     const char *engine;
     /* Blocks fetched ahead of a sequential stream; default 16, HANARE_READ_AHEAD_OFF for none. */
     uint32_t read_ahead_blocks;
@@ -70,14 +70,15 @@ HANARE_API hanare_status hanare_pool_close(hanare_pool *pool);
 
 typedef struct hanare_alloc_options {
     size_t struct_size;
-    /* A power of two from 4 KiB to 4 MiB; default: the pool's. */
+    /* A power of two from 4 KiB to 4 MiB; default: the pool's.  Engine segv-remap takes larger
+     * ones, and says so, where the kernel allows too few mappings. */
     uint64_t block_bytes;
 } hanare_alloc_options;
 
 /* Reserves `bytes` of far memory, zero-filled, aligned to the block size; room for it in the store
  * is reserved as well.  `options` may be NULL.
  * Errors: INVALID_ARGUMENT (zero or absurd size, bad block size), LIMIT (budget below 16 blocks of
- * this size), STORE_FULL, NO_MEMORY (address space). */
+ * this size; vm.max_map_count), STORE_FULL, NO_MEMORY (address space). */
 HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
                                       const hanare_alloc_options *options, void **address);
 

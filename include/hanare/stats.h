@@ -42,7 +42,8 @@ extern "C" {
     XX(frame_bytes, "local memory that holds or held frames")                                     \
     XX(free_frame_bytes, "of these, frames without a block")                                      \
     XX(metadata_bytes, "local memory for the tables of the pool")                                 \
-    XX(budget_bytes, "the local budget (pool only)")
+    XX(budget_bytes, "the local budget (pool only)")                                              \
+    XX(block_bytes, "block size (region only)")
 
 typedef struct hanare_counters {
     size_t struct_size;

@@ -24,12 +24,13 @@ int unit_exponent(std::string_view suffix) {
 
 }  // namespace
 
-Result<uint64_t> parse_size(std::string_view what, std::string_view text) {
+Result<uint64_t> parse_size(std::string_view what, std::string_view text,
+                            std::string_view allowed) {
     const auto bad = [&](const char* why) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "%.*s: '%.*s' %s; allowed is a positive size such as 4096, 512M, 2G or 2GiB",
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "%.*s: '%.*s' %s; allowed is %.*s",
                     static_cast<int>(what.size()), what.data(),
-                    static_cast<int>(std::min<size_t>(text.size(), 60)), text.data(), why);
+                    static_cast<int>(std::min<size_t>(text.size(), 60)), text.data(), why,
+                    static_cast<int>(allowed.size()), allowed.data());
     };
     if (text.empty()) return bad("is empty");
     double value = 0;

@@ -20,8 +20,10 @@ inline constexpr uint64_t kHugePageBytes = 2 * kMiB;
 
 // Parses "4096", "512M", "2G", "1.5GiB", "64KB" (K, M, G, T are powers of 1024 with or without B
 // or iB).  `what` names the option in the error text.  Zero, negative, empty, trailing garbage and
-// overflow are errors.
-Result<uint64_t> parse_size(std::string_view what, std::string_view text);
+// overflow are errors, whose text says what is `allowed`.
+inline constexpr std::string_view kSizesAllowed = "a positive size such as 4096, 512M, 2G or 2GiB";
+Result<uint64_t> parse_size(std::string_view what, std::string_view text,
+                            std::string_view allowed = kSizesAllowed);
 
 // "512 MiB", "1.5 GiB", "4096 B": at most two decimals, largest unit that keeps the value >= 1.
 std::string format_size(uint64_t bytes);

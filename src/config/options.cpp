@@ -102,6 +102,26 @@ Result<void> take_environment(Options& options) {
     return {};
 }
 
+// Read by the build and the tests of Hanare.
+bool is_of_the_project(std::string_view name) {
+    constexpr std::string_view kNames[] = {"HANARE_NO_BOOTSTRAP", "HANARE_OS_RELEASE",
+                                           "HANARE_BINARY"};
+    constexpr std::string_view kPrefixes[] = {"HANARE_TEST_", "HANARE_STRESS_", "HANARE_FUZZ_"};
+    return std::ranges::find(kNames, name) != std::end(kNames) ||
+           std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+// Compared is what follows the prefix, which would make everything alike.
+std::string variable_suggestion(std::string_view name, std::span<const std::string_view> known) {
+    std::vector<std::string_view> tails;
+    for (const std::string_view other : known) {
+        tails.push_back(other.substr(kEnvironmentPrefix.size()));
+    }
+    const std::string_view near = nearest(name.substr(kEnvironmentPrefix.size()), tails);
+    if (near.empty()) return "";
+    return "; did you mean '" + std::string(kEnvironmentPrefix) + std::string(near) + "'?";
+}
+
 void note_unknown_variables(Options& options) {
     std::vector<std::string_view> known = {kFileVariable};
     for (const OptionRow& row : option_rows()) known.push_back(row.environment);
@@ -109,10 +129,17 @@ void note_unknown_variables(Options& options) {
         const std::string_view variable(*entry);
         const std::string_view name = variable.substr(0, variable.find('='));
         if (!name.starts_with(kEnvironmentPrefix)) continue;
-        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        if (std::ranges::find(known, name) != known.end() || is_of_the_project(name)) continue;
         options.warnings.push_back("the environment variable " + in_quotes(name) +
-                                   " is unknown and has no effect" + suggestion(name, known));
+                                   " is unknown and has no effect" +
+                                   variable_suggestion(name, known));
     }
+}
+
+// "file:" and "file:?size=SIZE"; the SPEC has been checked.
+bool names_no_directory(std::string_view store) {
+    const std::string_view rest = store.substr(store.find(':') + 1);
+    return rest.empty() || rest.front() == '?';
 }
 
 // Puts what will be used in the place of "auto".
@@ -123,13 +150,14 @@ Result<void> resolve(Options& options) {
         options.notes[index_of(OptionId::local_bytes)] =
             "auto: 80 % of " + format_size(limit.bytes) + ", " + limit.origin;
     }
+    std::string& note = options.notes[index_of(OptionId::store)];
+    const std::string directory = default_store_directory();
+    const std::string found = "directory " + directory + ", " + std::string(default_store_reason());
     if (options.store.empty()) {
-        options.store = "file:" + default_store_directory();
-        options.notes[index_of(OptionId::store)] =
-            secure_getenv("TMPDIR") != nullptr ? "auto: $TMPDIR" : "auto: $TMPDIR is not set";
-        if (const Result<StoreSpec> spec = parse_store_spec(options.store); !spec) {
-            return fail(spec.error().status, "store (from $TMPDIR): %s", spec.error().text);
-        }
+        options.store = file_store_spec(directory);
+        note = "auto: " + found;
+    } else if (names_no_directory(options.store)) {
+        note = found;
     }
     return {};
 }

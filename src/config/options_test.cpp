@@ -52,6 +52,10 @@ protected:
         return options.sources[static_cast<size_t>(id)];
     }
 
+    static std::string note(const Options& options, OptionId id) {
+        return options.notes[static_cast<size_t>(id)];
+    }
+
     static std::string error_text(const Overrides& overrides = {}) {
         const Result<Options> options = load_options(overrides);
         if (options) return "no error";
@@ -129,8 +133,9 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
         const char* value;
         const char* expected;
     } cases[] = {
-        {OptionId::local_bytes, "-1G", "local (flag --x): '-1G' is not positive; allowed is"},
-        {OptionId::local_bytes, "", "local (flag --x): '' is empty; allowed is"},
+        {OptionId::local_bytes, "-1G",
+         "local (flag --x): '-1G' is not positive; allowed is auto or a positive size such as"},
+        {OptionId::local_bytes, "", "local (flag --x): '' is empty; allowed is auto or"},
         {OptionId::block_bytes, "2K",
          "block (flag --x): '2K' is too small; allowed is a power of two "
          "from 4K to 4M"},
@@ -138,8 +143,8 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
         {OptionId::block_bytes, "12K", "'12K' is not a power of two"},
         {OptionId::block_bytes, "big", "'big' is not a size"},
         {OptionId::engine, "turbo",
-         "engine (flag --x): 'turbo' is unknown; allowed is auto, sigbus-move "
-         "or sigbus-copy"},
+         "engine (flag --x): 'turbo' is unknown; allowed is auto, sigbus-move, "
+         "sigbus-copy or segv-remap"},
         {OptionId::engine, "AUTO", "'AUTO' is unknown"},
         {OptionId::read_ahead_blocks, "-1",
          "'-1' is not a whole number; allowed is a number from 0 to 1024"},
@@ -150,7 +155,10 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
         {OptionId::use_direct, "2",
          "direct (flag --x): '2' is neither true nor false; allowed is true,"},
         {OptionId::log_level, "loud", "allowed is error, warn, info or debug"},
-        {OptionId::store, "/scratch", "store (flag --x): '/scratch' lacks the kind"},
+        {OptionId::store, "/scratch",
+         "store (flag --x): '/scratch' lacks the kind; write file:DIR; allowed is auto or "
+         "file:DIR[?size=SIZE]"},
+        {OptionId::io, "aio", "io (flag --x): 'aio' is unknown; allowed is auto, uring or sync"},
     };
     for (const auto& [id, value, expected] : cases) {
         const std::string text = error_text({{id, value, "flag --x"}});
@@ -172,8 +180,6 @@ TEST_F(OptionsTest, UnknownVariablesAreReportedWithTheNearestName) {
     setenv("HANARE_BLOK", "1M", 1);
     setenv("HANARE_SOMETHING_ELSE", "1", 1);
     const Result<Options> options = load_options();
-    unsetenv("HANARE_BLOK");
-    unsetenv("HANARE_SOMETHING_ELSE");
     ASSERT_TRUE(options.has_value());
     ASSERT_EQ(options->warnings.size(), 2u);
     EXPECT_EQ(options->warnings[0],
@@ -181,6 +187,38 @@ TEST_F(OptionsTest, UnknownVariablesAreReportedWithTheNearestName) {
               "did you mean 'HANARE_BLOCK'?");
     EXPECT_EQ(options->warnings[1],
               "the environment variable 'HANARE_SOMETHING_ELSE' is unknown and has no effect");
+}
+
+TEST_F(OptionsTest, TheCommonPrefixMakesNoVariableNear) {
+    const struct {
+        const char* name;
+        const char* suggestion;
+    } cases[] = {{"HANARE_ENGIN", "; did you mean 'HANARE_ENGINE'?"},
+                 {"HANARE_READAHEAD", "; did you mean 'HANARE_READ_AHEAD'?"},
+                 {"HANARE_CONFG", "; did you mean 'HANARE_CONFIG'?"},
+                 {"HANARE_FOO", ""},
+                 {"HANARE_SIZE", ""},
+                 {"HANARE_", ""}};
+    for (const auto& [name, suggestion] : cases) {
+        setenv(name, "x", 1);
+        const Result<Options> options = load_options();
+        unsetenv(name);
+        ASSERT_TRUE(options.has_value());
+        ASSERT_EQ(options->warnings.size(), 1u) << name;
+        EXPECT_EQ(options->warnings[0], "the environment variable '" + std::string(name) +
+                                            "' is unknown and has no effect" + suggestion);
+    }
+}
+
+TEST_F(OptionsTest, VariablesOfBuildAndTestsAreNoNoise) {
+    for (const char* name :
+         {"HANARE_BINARY", "HANARE_TEST_SEED", "HANARE_TEST_SANITIZER", "HANARE_NO_BOOTSTRAP",
+          "HANARE_OS_RELEASE", "HANARE_STRESS_WRITES", "HANARE_FUZZ_ARTIFACTS"}) {
+        setenv(name, "1", 1);
+    }
+    const Result<Options> options = load_options();
+    ASSERT_TRUE(options.has_value());
+    EXPECT_TRUE(options->warnings.empty()) << options->warnings.front();
 }
 
 TEST_F(OptionsTest, FileErrorsNameFileAndLine) {
@@ -214,8 +252,36 @@ TEST_F(OptionsTest, LibraryTakesStoreFromTmpdir) {
     const Result<Options> options = load_options();
     ASSERT_TRUE(options.has_value());
     EXPECT_EQ(options->store, "file:/some/where");
-    setenv("TMPDIR", "/odd?directory", 1);
-    EXPECT_NE(error_text().find("store (from $TMPDIR)"), std::string::npos);
+    unsetenv("TMPDIR");
+}
+
+TEST_F(OptionsTest, TmpdirIsTakenLiterally) {
+    for (const char* directory : {"/odd?size=1G", "/odd?directory", "/%3F%25%", "/a b?", "?"}) {
+        setenv("TMPDIR", directory, 1);
+        const Result<Options> options = load_options();
+        ASSERT_TRUE(options.has_value()) << options.error().text;
+        const Result<StoreSpec> spec = parse_store_spec(options->store);
+        ASSERT_TRUE(spec.has_value()) << spec.error().text;
+        EXPECT_EQ(spec->directory, directory);
+        EXPECT_EQ(spec->size_bytes, 0u);
+        EXPECT_EQ(note(*options, OptionId::store),
+                  "auto: directory " + std::string(directory) + ", from $TMPDIR");
+    }
+    unsetenv("TMPDIR");
+}
+
+TEST_F(OptionsTest, NotesSayWhichDirectoryIsTaken) {
+    const auto noted = [](const char* store) {
+        const Result<Options> options = load_options({{OptionId::store, store, "flag --store"}});
+        return options ? note(*options, OptionId::store) : options.error().text;
+    };
+    EXPECT_EQ(noted("auto"), "auto: directory /var/tmp, $TMPDIR is not set");
+    EXPECT_EQ(noted("file:"), "directory /var/tmp, $TMPDIR is not set");
+    EXPECT_EQ(noted("file:/scratch"), "");
+    setenv("TMPDIR", "", 1);
+    EXPECT_EQ(noted("auto"), "auto: directory /var/tmp, $TMPDIR is empty");
+    setenv("TMPDIR", "/some/where", 1);
+    EXPECT_EQ(noted("file:?size=1G"), "directory /some/where, from $TMPDIR");
     unsetenv("TMPDIR");
 }
 

@@ -30,7 +30,7 @@ std::string exact_size(uint64_t bytes) {
 
 Result<uint64_t> SizeOrAuto::parse(std::string_view what, std::string_view text) const {
     if (text == "auto") return 0;
-    return parse_size(what, text);
+    return parse_size(what, text, allowed());
 }
 
 Result<uint64_t> PowerOfTwo::parse(std::string_view what, std::string_view text) const {

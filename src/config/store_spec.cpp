@@ -11,11 +11,25 @@ namespace hanare::config {
 namespace {
 
 constexpr std::string_view kFilePrefix = "file:";
+constexpr std::string_view kAllowed = "auto or file:DIR[?size=SIZE]";
 constexpr std::string_view kPlannedPrefixes[] = {"tcp://", "mirror(", "parity(", "tier("};
 
 std::unexpected<Error> bad_spec(std::string_view text, const std::string& why) {
-    return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s %s; allowed is file:DIR[?size=SIZE]",
-                in_quotes(text).c_str(), why.c_str());
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s %s; allowed is %s", in_quotes(text).c_str(),
+                why.c_str(), kAllowed.data());
+}
+
+// Any other '%' stands for itself.
+std::string without_escapes(std::string_view text) {
+    std::string plain;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const std::string_view three = text.substr(i, 3);
+        const bool is_question = three == "%3F" || three == "%3f";
+        const bool is_escape = is_question || three == "%25";
+        plain += is_question ? '?' : text[i];
+        if (is_escape) i += 2;
+    }
+    return plain;
 }
 
 // "size=SIZE" is the only parameter, so '&' can only be a mistake.
@@ -34,9 +48,8 @@ Result<uint64_t> parse_parameters(std::string_view text, std::string_view parame
 Result<StoreSpec> parse_store_spec(std::string_view text) {
     for (const std::string_view prefix : kPlannedPrefixes) {
         if (text.starts_with(prefix)) {
-            return fail(HANARE_STATUS_NOT_SUPPORTED,
-                        "not supported yet: %s; supported is file:DIR[?size=SIZE]",
-                        in_quotes(text).c_str());
+            return fail(HANARE_STATUS_NOT_SUPPORTED, "not supported yet: %s; supported is %s",
+                        in_quotes(text).c_str(), kAllowed.data());
         }
     }
     if (text.find('\0') != std::string_view::npos) return bad_spec(text, "contains a zero byte");
@@ -45,7 +58,7 @@ Result<StoreSpec> parse_store_spec(std::string_view text) {
     StoreSpec spec;
     const std::string_view rest = text.substr(kFilePrefix.size());
     const size_t question = rest.find('?');
-    spec.directory = rest.substr(0, question);
+    spec.directory = without_escapes(rest.substr(0, question));
     if (question != std::string_view::npos) {
         HANARE_TRY_ASSIGN(spec.size_bytes, parse_parameters(text, rest.substr(question + 1)));
     }
@@ -53,9 +66,27 @@ Result<StoreSpec> parse_store_spec(std::string_view text) {
     return spec;
 }
 
+std::string file_store_spec(std::string_view directory) {
+    std::string spec(kFilePrefix);
+    for (const char c : directory) {
+        if (c == '?' || c == '%') {
+            spec += c == '?' ? "%3F" : "%25";
+        } else {
+            spec += c;
+        }
+    }
+    return spec;
+}
+
 std::string default_store_directory() {
     const char* const directory = secure_getenv("TMPDIR");
     return directory != nullptr && *directory != '\0' ? directory : "/var/tmp";
+}
+
+std::string_view default_store_reason() {
+    const char* const directory = secure_getenv("TMPDIR");
+    if (directory == nullptr) return "$TMPDIR is not set";
+    return *directory != '\0' ? "from $TMPDIR" : "$TMPDIR is empty";
 }
 
 }  // namespace hanare::config

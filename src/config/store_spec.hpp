@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Store SPECs: "file:DIR[?size=SIZE]".  Only the syntax is checked here; whether the directory
-// exists is the store's business.
+// Store SPECs: "file:DIR[?size=SIZE]".  In DIR "%3F" stands for '?' and "%25" for '%', so that
+// every directory can be named.  Only the syntax is checked here; whether the directory exists is
+// the store's business.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,12 @@ struct StoreSpec {
 // NOT_SUPPORTED for kinds that are planned, INVALID_ARGUMENT for everything else.
 Result<StoreSpec> parse_store_spec(std::string_view text);
 
-// $TMPDIR, else /var/tmp.
+// The SPEC of a directory, whatever characters its name has.
+std::string file_store_spec(std::string_view directory);
+
+// $TMPDIR, taken literally, unless it is empty; else /var/tmp.
 std::string default_store_directory();
+// Why that one: "from $TMPDIR", "$TMPDIR is not set".
+std::string_view default_store_reason();
 
 }  // namespace hanare::config

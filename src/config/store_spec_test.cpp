@@ -23,6 +23,14 @@ TEST(StoreSpec, ReadsDirectoryAndSize) {
     EXPECT_EQ(sized->size_bytes, 64 * kGiB);
 }
 
+TEST(StoreSpec, EveryDirectoryCanBeNamed) {
+    EXPECT_EQ(parse_store_spec("file:/a%3Fb%3fc%25d%zz%?size=1G")->directory, "/a?b?c%d%zz%");
+    EXPECT_EQ(file_store_spec("/plain"), "file:/plain");
+    for (const char* directory : {"/a?b", "/a%b", "/%3F", "/%253F", "%", "?size=1G"}) {
+        EXPECT_EQ(parse_store_spec(file_store_spec(directory))->directory, directory);
+    }
+}
+
 TEST(StoreSpec, DirectoryDefaultsToTmpdir) {
     const char* const old = std::getenv("TMPDIR");
     const std::string saved = old != nullptr ? old : "";
@@ -41,8 +49,9 @@ TEST(StoreSpec, PlannedKindsAreNotSupportedYet) {
         const auto spec = parse_store_spec(text);
         ASSERT_FALSE(spec.has_value()) << text;
         EXPECT_EQ(spec.error().status, HANARE_STATUS_NOT_SUPPORTED);
-        EXPECT_EQ(std::string(spec.error().text), "not supported yet: '" + std::string(text) +
-                                                      "'; supported is file:DIR[?size=SIZE]");
+        EXPECT_EQ(std::string(spec.error().text),
+                  "not supported yet: '" + std::string(text) +
+                      "'; supported is auto or file:DIR[?size=SIZE]");
     }
 }
 

@@ -14,8 +14,8 @@
 #include "hook/disposition.hpp"
 #include "hook/kernel_signals.hpp"
 #include "hook/signal_mask.hpp"
-#include "sys/signal.hpp"
 #include "hook/wrappers.hpp"
+#include "sys/signal.hpp"
 
 namespace hanare::hook {
 
@@ -105,6 +105,7 @@ void on_signal(int signal_number, siginfo_t* info, void* context) {
         const bool done = receiver(signal_number, info, context);
         errno = error;
         if (done) return;
+        signal_number = info->si_signo;
     }
     deliver(signal_number, info, static_cast<ucontext_t*>(context));
 }

@@ -19,9 +19,9 @@ namespace hanare::hook {
 
 // Returns true when the fault was Hanare's and is dealt with; else what happens is what would have
 // happened without Hanare: the program's handler is called with its mask and flags, or the default
-// action is taken.  Called for faults only, not for
-// signals that were sent.  Runs with all signals blocked; must be async-signal-safe; may change
-// errno.
+// action is taken.  It may have changed info->si_signo to another claimed signal, which the fault
+// then is.  Called for faults only, not for signals that were sent.  Runs with all signals blocked;
+// must be async-signal-safe; may change errno.
 using SignalReceiver = bool (*)(int signal_number, siginfo_t* info, void* context) noexcept;
 
 // Installs `receiver` in front of the program's disposition, for the life of the process; unblocks

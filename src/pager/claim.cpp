@@ -6,9 +6,12 @@
 
 namespace hanare::pager {
 
-Result<void> claim_faults() {
-    static const Result<void> claimed = hook::claim_signal(SIGBUS, receive_sigbus);
-    return claimed;
+Result<void> claim_faults(int fault_signal) {
+    static const Result<void> claimed = hook::claim_signal(SIGBUS, receive_fault);
+    HANARE_TRY(claimed);
+    if (fault_signal == SIGBUS) return {};
+    static const Result<void> claimed_too = hook::claim_signal(SIGSEGV, receive_fault);
+    return claimed_too;
 }
 
 }  // namespace hanare::pager

@@ -3,6 +3,7 @@
 
 #include "base/units.hpp"
 #include "pager/fault/frame.hpp"
+#include "pager/fault/segv_remap.hpp"
 #include "pager/fault/sigbus_copy.hpp"
 #include "pager/fault/sigbus_move.hpp"
 
@@ -31,14 +32,37 @@ Result<EngineOwner> open_sigbus_copy() {
     return own(new SigbusCopy(std::move(userfault)));
 }
 
+// Moves a page there and back, as the engine does.
+Result<EngineOwner> open_segv_remap() {
+    HANARE_TRY_ASSIGN(const auto source, sys::Mapping::reserve(kOsPageBytes, kOsPageBytes));
+    HANARE_TRY_ASSIGN(const auto target, sys::Mapping::reserve(kOsPageBytes, kOsPageBytes));
+    source.address()[0] = std::byte{1};
+    const int error =
+        sys::move_mapping(target.address(), source.address(), kOsPageBytes, PROT_NONE);
+    if (error != 0) {
+        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error,
+                          "mremap(MREMAP_DONTUNMAP) is refused");
+    }
+    return own(new SegvRemap());
+}
+
+Result<EngineOwner> open_any() {
+    for (const auto open : {open_sigbus_move, open_sigbus_copy}) {
+        if (auto engine = open()) return engine;
+    }
+    return open_segv_remap();
+}
+
 }  // namespace
 
 Result<EngineOwner> open_engine(EngineChoice choice) {
-    if (choice != EngineChoice::kSigbusCopy) {
-        auto engine = open_sigbus_move();
-        if (engine || choice == EngineChoice::kSigbusMove) return engine;
+    switch (choice) {
+        case EngineChoice::kAuto: break;
+        case EngineChoice::kSigbusMove: return open_sigbus_move();
+        case EngineChoice::kSigbusCopy: return open_sigbus_copy();
+        case EngineChoice::kSegvRemap: return open_segv_remap();
     }
-    return open_sigbus_copy();
+    return open_any();
 }
 
 }  // namespace hanare::pager

@@ -10,11 +10,13 @@
 
 namespace hanare::pager {
 
-enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy };
+enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap };
 
 using EngineOwner = std::unique_ptr<Engine, void (*)(Engine*)>;
 
-// kAuto takes the best that the kernel offers.  NOT_SUPPORTED where it lacks what is needed.
+// kAuto takes the first that works of sigbus-move (moves pages: fastest), sigbus-copy (kernels
+// without UFFDIO_MOVE; a copy per fault) and segv-remap (userfaultfd is refused; mappings per
+// block).  NOT_SUPPORTED where the kernel lacks what the chosen one needs.
 Result<EngineOwner> open_engine(EngineChoice choice);
 
 }  // namespace hanare::pager

@@ -42,7 +42,8 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
     // Blocks come and go in pieces smaller than a huge page.
     arena.advise(MADV_NOHUGEPAGE);
     if (const int error = engine.attach_arena(arena.address(), arena.bytes()); error != 0) {
-        return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register the frames");
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "engine %s cannot take over the frames",
+                          engine.name());
     }
     const sys::LockGuard guard(lock_);
     FrameClass& frame_class = classes_[class_index(block_bytes)];

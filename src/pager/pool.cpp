@@ -11,6 +11,7 @@
 #include "pager/fault/region_table.hpp"
 #include "pager/fork.hpp"
 #include "sys/signal.hpp"
+#include "telemetry/log.hpp"
 
 namespace hanare::pager {
 
@@ -43,7 +44,8 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY_ASSIGN(pool->store_, store::open_file_store(options.store));
     HANARE_TRY_ASSIGN(pool->engine_, open_engine(options.engine));
     HANARE_TRY(pool->frames_.open_class(options.block_bytes, *pool->engine_));
-    HANARE_TRY(claim_faults());
+    pool->mappings_.emplace(pool->engine_->mappings_per_block(), options.local_bytes);
+    HANARE_TRY(claim_faults(pool->engine_->fault_signal()));
     HANARE_TRY(watch_forks());
     HANARE_TRY_ASSIGN(auto buffers,
                       sys::Mapping::reserve(Pager::kPartBuffers * kPartBytesMax, kOsPageBytes));
@@ -96,7 +98,29 @@ Result<void*> Pool::alloc(uint64_t bytes, uint64_t block_bytes) {
     return static_cast<void*>(region->begin());
 }
 
+std::vector<BlockExtent> Pool::extents() {
+    std::vector<BlockExtent> found;
+    for (const auto& region : regions_) {
+        found.push_back({region->block_bytes, region->block_count});
+    }
+    return found;
+}
+
+Result<uint64_t> Pool::choose_block_bytes(uint64_t bytes, uint64_t wanted) {
+    HANARE_TRY_ASSIGN(const uint64_t chosen,
+                      mappings_->choose_block_bytes(extents(), bytes, wanted));
+    if (chosen != wanted) {
+        telemetry::log(telemetry::LogLevel::kWarn,
+                       "a region of %s has blocks of %s instead of %s: engine %s needs %u mappings "
+                       "per block, and vm.max_map_count allows too few",
+                       format_size(bytes).c_str(), format_size(chosen).c_str(),
+                       format_size(wanted).c_str(), engine_->name(), engine_->mappings_per_block());
+    }
+    return chosen;
+}
+
 Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
+    HANARE_TRY_ASSIGN(block_bytes, choose_block_bytes(bytes, block_bytes));
     // What can throw comes before what would have to be undone.
     regions_.reserve(regions_.size() + 1);
     auto region = std::make_unique<Region>();
@@ -112,8 +136,8 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     HANARE_TRY(region->range.hide_from_children());
     region->range.advise(MADV_NOHUGEPAGE);
     if (const int error = engine_->attach(region->begin(), rounded); error != 0) {
-        return fail_errno(HANARE_STATUS_SYSTEM, error, "userfaultfd cannot register %s",
-                          format_size(rounded).c_str());
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "engine %s cannot take over %s",
+                          engine_->name(), format_size(rounded).c_str());
     }
     HANARE_TRY(frames_.charge_region(*region->frame_class, region->table.bytes()));
     const auto refund = [this](Region* given_up) {
@@ -129,6 +153,7 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     charged.release();
     pager_->virtual_bytes.fetch_add(rounded);
     regions_.push_back(std::move(region));
+    mappings_->account_for(extents());
     return regions_.back().get();
 }
 
@@ -175,6 +200,7 @@ Result<void> Pool::free(void* address) {
     }
     end_region(*region);
     std::erase_if(regions_, [&](const auto& other) { return other.get() == region; });
+    mappings_->account_for(extents());
     return {};
 }
 
@@ -205,7 +231,7 @@ void Pool::end_region(Region& region) noexcept {
 
 void Pool::release_blocks(Region& region) noexcept {
     // The pages go before their bytes are given to others.
-    sys::advise(region.begin(), region.range.bytes(), MADV_DONTNEED);
+    engine_->drop(region.begin(), region.range.bytes());
     for (uint32_t i = 0; i < region.block_count; ++i) {
         Block& block = region.block(i);
         const uint32_t word = block.load();
@@ -371,6 +397,7 @@ Result<void> Pool::stats(const void* address, hanare_counters& counters) {
     sum.free_frame_bytes = usage.free_bytes;
     sum.budget_bytes = usage.budget_bytes;
     if (only == nullptr) sum.metadata_bytes = usage.metadata_bytes;
+    if (only != nullptr) sum.block_bytes = only->block_bytes;
     counters = sum;
     return {};
 }

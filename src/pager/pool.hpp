@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/keeper.hpp"
+#include "pager/mapping_budget.hpp"
 #include "store/store.hpp"
 
 namespace hanare::pager {
@@ -72,6 +74,8 @@ private:
 
     Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
     Result<void> make_table(Region& region);
+    Result<uint64_t> choose_block_bytes(uint64_t bytes, uint64_t wanted) HANARE_REQUIRES(lock_);
+    std::vector<BlockExtent> extents() HANARE_REQUIRES(lock_);
     void end_region(Region& region) noexcept HANARE_REQUIRES(lock_);
     void release_blocks(Region& region) noexcept;
     void shrink_to_budget() noexcept;
@@ -91,6 +95,7 @@ private:
 
     sys::RankedLock lock_{sys::LockRank::kPool};
     std::vector<std::unique_ptr<Region>> regions_ HANARE_GUARDED_BY(lock_);
+    std::optional<MappingBudget> mappings_ HANARE_GUARDED_BY(lock_);
     hanare_counters ended_ HANARE_GUARDED_BY(lock_) = {};  // counters of freed regions
 };
 

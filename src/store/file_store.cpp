@@ -136,12 +136,7 @@ void FileStore::release_extent(uint64_t offset, uint64_t bytes) noexcept {
 }
 
 Result<void> FileStore::allocate(uint64_t offset, uint64_t bytes) {
-    if (const uint64_t length_max = sys::file_bytes_max(); offset + bytes > length_max) {
-        return fail(HANARE_STATUS_STORE_FULL,
-                    "a store file of %s is wanted, this process may write files of %s: raise the "
-                    "limit (ulimit -f)",
-                    format_size(offset + bytes).c_str(), format_size(length_max).c_str());
-    }
+    HANARE_TRY(sys::check_file_bytes("a store file", offset + bytes));
     // Asked first, because a request that cannot succeed would eat the disk empty before it fails.
     if (!room_for(bytes)) return no_room(bytes, ENOSPC);
     if (lazy_.load()) return allocate_lazily(offset, bytes);

@@ -123,9 +123,11 @@ bool contains_word(const std::string& text, std::string_view word) {
     return false;
 }
 
+std::string control_file(const std::string& parent) { return parent + "/cgroup.subtree_control"; }
+
 // Version 2: makes `parent` give its children the memory controller.  True when this changed it.
 Result<bool> enable_memory_controller(const std::string& parent) {
-    const std::string control = parent + "/cgroup.subtree_control";
+    const std::string control = control_file(parent);
     HANARE_TRY_ASSIGN(const std::string enabled, read_text_file(control));
     if (contains_word(enabled, "memory")) return false;
     HANARE_TRY_ASSIGN(const std::string offered, read_text_file(parent + "/cgroup.controllers"));
@@ -166,10 +168,11 @@ std::vector<CgroupPlace> memory_cgroup_places() {
     return memory_cgroup_places(*mountinfo, *cgroup);
 }
 
-Result<MemoryCgroup> MemoryCgroup::create(std::string_view prefix, uint64_t limit_bytes) {
+Result<MemoryCgroup> MemoryCgroup::create(std::string_view prefix, uint64_t limit_bytes,
+                                          Guardian* guardian) {
     std::optional<Error> first;
     for (const CgroupPlace& place : memory_cgroup_places()) {
-        auto created = create_in(place, prefix, limit_bytes);
+        auto created = create_in(place, prefix, limit_bytes, guardian);
         if (created) return created;
         if (!first) first = created.error();
     }
@@ -178,19 +181,26 @@ Result<MemoryCgroup> MemoryCgroup::create(std::string_view prefix, uint64_t limi
 }
 
 Result<MemoryCgroup> MemoryCgroup::create_in(const CgroupPlace& place, std::string_view prefix,
-                                             uint64_t limit_bytes) {
+                                             uint64_t limit_bytes, Guardian* guardian) {
     remove_leftovers(place.directory, prefix);
     MemoryCgroup group;  // its destructor undoes what was done when a later step fails
     group.version_ = place.version;
+    group.guardian_ = guardian;
     const std::string directory =
         place.directory + "/" + std::string(prefix) + "-" + std::to_string(getpid());
+    group.watch(Undo::kCgroup, directory);
     if (mkdir(directory.c_str(), 0755) != 0) {
-        return fail_errno(status_of(errno), errno, "creating the cgroup %s", directory.c_str());
+        const int error = errno;
+        group.release(Undo::kCgroup, directory);
+        return fail_errno(status_of(error), error, "creating the cgroup %s", directory.c_str());
     }
     group.directory_ = directory;
     group.lock_fd_ = lock_directory(directory);
     if (place.version == 2) {
         HANARE_TRY_ASSIGN(group.enabled_controller_, enable_memory_controller(place.directory));
+        if (group.enabled_controller_) {
+            group.watch(Undo::kController, control_file(place.directory));
+        }
     }
     HANARE_TRY(
         write_text_file(directory + (place.version == 1 ? "/memory.limit_in_bytes" : "/memory.max"),
@@ -204,12 +214,14 @@ Result<MemoryCgroup> MemoryCgroup::create_in(const CgroupPlace& place, std::stri
 MemoryCgroup::MemoryCgroup(MemoryCgroup&& other) noexcept
     : version_(other.version_),
       lock_fd_(std::exchange(other.lock_fd_, -1)),
+      guardian_(other.guardian_),
       enabled_controller_(std::exchange(other.enabled_controller_, false)),
       directory_(std::exchange(other.directory_, {})) {}
 
 MemoryCgroup& MemoryCgroup::operator=(MemoryCgroup&& other) noexcept {
     std::swap(version_, other.version_);
     std::swap(lock_fd_, other.lock_fd_);
+    std::swap(guardian_, other.guardian_);
     std::swap(enabled_controller_, other.enabled_controller_);
     std::swap(directory_, other.directory_);
     return *this;
@@ -223,9 +235,21 @@ Result<uint64_t> MemoryCgroup::peak_bytes() const {
     return std::strtoull(text.c_str(), nullptr, 10);
 }
 
+Result<uint64_t> MemoryCgroup::oom_kills() const {
+    const std::string path =
+        directory_ + (version_ == 1 ? "/memory.oom_control" : "/memory.events");
+    HANARE_TRY_ASSIGN(const std::string text, read_text_file(path));
+    std::istringstream lines(text);
+    std::string name;
+    for (uint64_t count = 0; lines >> name >> count;) {
+        if (name == "oom_kill") return count;
+    }
+    return fail(HANARE_STATUS_NOT_SUPPORTED, "%s does not count", path.c_str());
+}
+
 Result<void> MemoryCgroup::keep_out_of_swap() {
-    return write_text_file(
-        directory_ + (version_ == 1 ? "/memory.swappiness" : "/memory.swap.max"), "0");
+    return write_text_file(directory_ + (version_ == 1 ? "/memory.swappiness" : "/memory.swap.max"),
+                           "0");
 }
 
 void MemoryCgroup::reclaim() {
@@ -250,14 +274,24 @@ Result<void> MemoryCgroup::remove() {
         }
         poll(nullptr, 0, kRemovePause_ms);
     }
+    release(Undo::kCgroup, directory_);
     if (enabled_controller_) {
-        const std::string parent = directory_.substr(0, directory_.rfind('/'));
-        (void)write_text_file(parent + "/cgroup.subtree_control", "-memory");
+        const std::string control = control_file(directory_.substr(0, directory_.rfind('/')));
+        (void)write_text_file(control, "-memory");
+        release(Undo::kController, control);
         enabled_controller_ = false;
     }
     if (lock_fd_ >= 0) close(std::exchange(lock_fd_, -1));
     directory_.clear();
     return {};
+}
+
+void MemoryCgroup::watch(Undo kind, const std::string& path) noexcept {
+    if (guardian_ != nullptr) guardian_->watch(kind, path);
+}
+
+void MemoryCgroup::release(Undo kind, const std::string& path) noexcept {
+    if (guardian_ != nullptr) guardian_->release(kind, path);
 }
 
 Result<void> enter_cgroup(const std::string& directory) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "sys/guardian.hpp"
 
 namespace hanare::sys {
 
@@ -30,9 +31,11 @@ class MemoryCgroup {
 public:
     // Creates PREFIX-PID with the limit in the first place that allows it, after removing unused
     // leftovers of the same prefix there.  PERMISSION or NOT_SUPPORTED say why none does.
-    static Result<MemoryCgroup> create(std::string_view prefix, uint64_t limit_bytes);
+    // The guardian, if there is one, outlives the object and removes the cgroup if we cannot.
+    static Result<MemoryCgroup> create(std::string_view prefix, uint64_t limit_bytes,
+                                       Guardian* guardian = nullptr);
     static Result<MemoryCgroup> create_in(const CgroupPlace& place, std::string_view prefix,
-                                          uint64_t limit_bytes);
+                                          uint64_t limit_bytes, Guardian* guardian = nullptr);
 
     MemoryCgroup(MemoryCgroup&& other) noexcept;
     MemoryCgroup& operator=(MemoryCgroup&& other) noexcept;
@@ -42,6 +45,8 @@ public:
     int version() const { return version_; }
     // Highest use so far, page cache included.
     Result<uint64_t> peak_bytes() const;
+    // Processes in it that the kernel has ended for want of memory.
+    Result<uint64_t> oom_kills() const;
     // Its processes' memory is never swapped, whatever swap the machine has.
     Result<void> keep_out_of_swap();
     // Asks the kernel to take what memory it can from the cgroup; what it gets is not reported.
@@ -52,8 +57,12 @@ public:
 private:
     MemoryCgroup() = default;
 
+    void watch(Undo kind, const std::string& path) noexcept;
+    void release(Undo kind, const std::string& path) noexcept;
+
     int version_ = 0;
     int lock_fd_ = -1;
+    Guardian* guardian_ = nullptr;
     bool enabled_controller_ = false;  // version 2: we wrote "+memory" into the parent
     std::string directory_;
 };

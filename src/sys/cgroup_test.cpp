@@ -140,8 +140,10 @@ TEST_F(RealCgroup, LimitsWhoEntersAndNobodyElse) {
     EXPECT_LE(*peak, kLimit);
     const auto swaps = read_text_file("/proc/swaps");
     if (swaps && swaps->find('/') == std::string::npos) {
+        EXPECT_EQ(group_->oom_kills().value_or(0), 0u);
         const int status = touch_inside(group_->directory(), 4 * kLimit);
         EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+        EXPECT_EQ(group_->oom_kills().value_or(1), 1u);
     }
 }
 

@@ -130,6 +130,7 @@ int open_unnamed(const std::string& directory, FileDescriptor& file) {
 }
 
 int bypass_page_cache(int file) {
+    if (file_bytes_max() < kOsPageBytes) return EFBIG;
     int flags = 0;
     if (const int error = call([&] { return flags = fcntl(file, F_GETFL); }); error != 0)
         return error;
@@ -190,6 +191,15 @@ int allocated_bytes(int file, uint64_t& bytes) {
     return 0;
 }
 
+Result<void> check_file_bytes(const char* what, uint64_t bytes) {
+    const uint64_t bytes_max = file_bytes_max();
+    if (bytes <= bytes_max) return {};
+    return fail(HANARE_STATUS_STORE_FULL,
+                "%s of %s is wanted, this process may write files of %s: raise the limit "
+                "(ulimit -f)",
+                what, format_size(bytes).c_str(), format_size(bytes_max).c_str());
+}
+
 // syscall(2) and not pread(3): that is a cancellation point and may be interposed.
 int read_at(int file, uint64_t offset, std::byte* memory, size_t bytes) noexcept {
     return transfer_all(inject::Call::kRead, bytes, [&](size_t done, size_t part) {
@@ -198,9 +208,11 @@ int read_at(int file, uint64_t offset, std::byte* memory, size_t bytes) noexcept
 }
 
 int write_at(int file, uint64_t offset, const std::byte* memory, size_t bytes) noexcept {
-    return transfer_all(inject::Call::kWrite, bytes, [&](size_t done, size_t part) {
+    const int error = transfer_all(inject::Call::kWrite, bytes, [&](size_t done, size_t part) {
         return syscall(SYS_pwrite64, file, memory + done, part, offset + done);
     });
+    if (error == EFBIG) drop_pending_signal(SIGXFSZ);
+    return error;
 }
 
 bool is_transient(int os_errno) noexcept {

@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include "base/result.hpp"
+
 namespace hanare::sys {
 
 // `number`, or where that is one of the three standard descriptors, a duplicate above them, closed
@@ -51,6 +53,7 @@ int open_unnamed(const std::string& directory, FileDescriptor& file);
 
 // Makes transfers of whole, aligned OS pages bypass the page cache.  `file` must be empty: one page
 // is written and cut off again, because some file systems take the flag and refuse the transfers.
+// EFBIG when this process may not write even that.
 int bypass_page_cache(int file);
 
 // Allocates disk blocks for the range and makes the file at least that long.  EOPNOTSUPP where the
@@ -67,14 +70,19 @@ struct FileSystem {
 };
 int file_system_of(int file, FileSystem& result);
 
-// The longest file that this process may write (RLIMIT_FSIZE); beyond it the kernel sends SIGXFSZ.
+// The longest file that this process may write (RLIMIT_FSIZE); beyond it the kernel sends SIGXFSZ,
+// so whoever makes a file asks first.
 uint64_t file_bytes_max() noexcept;
+// STORE_FULL, which names the limit, when `what` ("a store file") of that length is beyond it.
+Result<void> check_file_bytes(const char* what, uint64_t bytes);
 
 // Bytes of disk that the file holds.
 int allocated_bytes(int file, uint64_t& bytes);
 
 // Transfer everything: short transfers, EINTR and EAGAIN continue.  A read that meets the end of
-// the file fails with EIO.
+// the file fails with EIO.  A write beyond RLIMIT_FSIZE fails with EFBIG, without the SIGXFSZ that
+// comes along where the calling thread blocks that: it would end the program after the error has
+// been dealt with.
 int read_at(int file, uint64_t offset, std::byte* memory, size_t bytes) noexcept;
 int write_at(int file, uint64_t offset, const std::byte* memory, size_t bytes) noexcept;
 

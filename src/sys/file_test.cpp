@@ -14,6 +14,7 @@
 #include "base/units.hpp"
 #include "sys/event.hpp"
 #include "sys/inject.hpp"
+#include "sys/signal.hpp"
 #include "sys/test_support.hpp"
 #include "sys/uffd.hpp"
 #include "sys/uring.hpp"
@@ -222,6 +223,57 @@ TEST(OpenMissingStandard, FillsTheClosedOnesOnly) {
                   if (read(STDIN_FILENO, &byte, 1) != 0) return "standard input is not empty";
                   return write(STDERR_FILENO, "x", 1) == 1 ? "" : "standard error refuses";
               }),
+              "");
+}
+
+std::string with_file_limit(uint64_t bytes, const std::function<std::string()>& check) {
+    return testing::run_in_child([&]() -> std::string {
+        const rlimit limit = {bytes, RLIM_INFINITY};
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return "setrlimit failed";
+        return check();
+    });
+}
+
+TEST_F(File, IsNotTriedWhereNothingMayBeWritten) {
+    open();
+    EXPECT_EQ(with_file_limit(0,
+                              [&] {
+                                  return bypass_page_cache(file_.number()) == EFBIG
+                                             ? ""
+                                             : "the limit was not seen";
+                              }),
+              "");
+}
+
+TEST_F(File, WritingBeyondTheLimitDoesNotKillWhoBlocksTheSignal) {
+    open();
+    EXPECT_EQ(with_file_limit(kOsPageBytes,
+                              [&]() -> std::string {
+                                  const auto data = random_bytes(2 * kOsPageBytes);
+                                  const SignalBlock block;
+                                  const int error =
+                                      write_at(file_.number(), 0, data.data(), data.size());
+                                  if (error != EFBIG) return "error " + std::to_string(error);
+                                  sigset_t pending;
+                                  sigpending(&pending);
+                                  return sigismember(&pending, SIGXFSZ) == 0 ? "" : "SIGXFSZ pends";
+                              }),
+              "");
+}
+
+TEST_F(File, TheLimitIsNamed) {
+    EXPECT_TRUE(check_file_bytes("a file", kGiB * kGiB));
+    EXPECT_EQ(with_file_limit(kMiB,
+                              []() -> std::string {
+                                  if (!check_file_bytes("a file", kMiB)) return "refused";
+                                  const auto refused = check_file_bytes("a file", kMiB + 1);
+                                  if (refused) return "not refused";
+                                  const std::string text = refused.error().text;
+                                  return text.find("1 MiB: raise the limit (ulimit -f)") !=
+                                                 text.npos
+                                             ? ""
+                                             : text;
+                              }),
               "");
 }
 

@@ -18,7 +18,9 @@ enum class Call : uint32_t {
     kWrite,  // pwrite and ring writes
     kUringSetup,
     kUserfaultfd,
-    kMove,  // UFFDIO_MOVE
+    kMove,     // UFFDIO_MOVE
+    kRemap,    // moving a mapping
+    kProtect,  // mprotect
     kCount,
 };
 

@@ -66,6 +66,44 @@ int advise(void* address, size_t bytes, int advice) noexcept {
     return error;
 }
 
+int protect(void* address, size_t bytes, int protection) noexcept {
+    if (const int injected = inject::next_errno(inject::Call::kProtect); injected > 0) {
+        return injected;
+    }
+    const int saved_errno = errno;
+    const int error = mprotect(address, bytes, protection) == 0 ? 0 : errno;
+    errno = saved_errno;
+    return error;
+}
+
+int move_mapping(void* target, void* source, size_t bytes, int protection) noexcept {
+    const int saved_errno = errno;
+    int error = inject::next_errno(inject::Call::kRemap);
+    if (error == 0) {
+        const void* moved =
+            mremap(source, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, target);
+        error = moved == MAP_FAILED ? errno : 0;
+    }
+    if (error != 0) {
+        // Refused as long as the target is mapped.
+        const void* again =
+            mmap(target, bytes, protection,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (again != MAP_FAILED) advise(target, bytes, MADV_DONTFORK);
+    }
+    errno = saved_errno;
+    return error;
+}
+
+int make_inaccessible(void* address, size_t bytes) noexcept {
+    const int saved_errno = errno;
+    const void* mapped = mmap(address, bytes, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    const int error = mapped == MAP_FAILED ? errno : 0;
+    errno = saved_errno;
+    return error;
+}
+
 int poison(void* address, size_t bytes) noexcept {
     const int saved_errno = errno;
     const int empty = memfd_create("hanare-poison", MFD_CLOEXEC);

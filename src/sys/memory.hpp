@@ -52,6 +52,20 @@ private:
 // madvise(2); returns 0 or an errno value, retrying EAGAIN and EINTR.  Async-signal-safe.
 int advise(void* address, size_t bytes, int advice) noexcept;
 
+// mprotect(2) with PROT_* values; returns 0 or an errno value.  Async-signal-safe.
+int protect(void* address, size_t bytes, int protection) noexcept;
+
+// Moves the pages of a private anonymous mapping, with its protection and flags, to `target`, whose
+// mapping they replace.  In one step for running threads.  `source` stays mapped and is empty.
+// Should the kernel give up after it has unmapped the target, that is mapped again, empty and with
+// `protection`.  Returns 0 or an errno value.  Async-signal-safe.
+int move_mapping(void* target, void* source, size_t bytes, int protection) noexcept;
+
+// Replaces [address, address + bytes) by a mapping whose every access raises SIGSEGV and which
+// takes no memory; neighbours of the kind become one with it.  Returns 0 or an errno value.
+// Async-signal-safe.
+int make_inaccessible(void* address, size_t bytes) noexcept;
+
 // Replaces [address, address + bytes) by a mapping whose every access raises SIGBUS (a file of no
 // length), or SIGSEGV where no descriptor is left.  Returns 0 or an errno value.
 // Async-signal-safe.

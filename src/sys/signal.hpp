@@ -29,6 +29,9 @@ private:
     sigset_t saved_;
 };
 
+// Forgets this signal if it is pending for the calling thread.  Async-signal-safe.
+void drop_pending_signal(int number) noexcept;
+
 // rt_sigprocmask(2) itself, past any interposed libc wrapper.  `saved` may be null.
 void set_signal_mask(const sigset_t& mask, sigset_t* saved) noexcept;
 

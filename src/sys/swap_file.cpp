@@ -63,7 +63,9 @@ Result<void> write_swap_header(int file, uint64_t bytes) {
     return {};
 }
 
-Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes) {
+Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes,
+                                  Guardian* guardian) {
+    HANARE_TRY(check_file_bytes("a swap file", bytes));
     SwapFile file;  // its destructor undoes what was done when a later step fails
     // Without a name until it is locked, so that nobody takes it for a leftover.
     file.fd_ = above_standard(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -76,13 +78,17 @@ Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes) 
                           format_size(bytes).c_str(), directory.c_str());
     }
     HANARE_TRY(write_swap_header(file.fd_, bytes));
-    std::string path =
+    const std::string path =
         directory + "/" + std::string(kPrefix) + std::to_string(getpid()) + std::string(kSuffix);
+    if (guardian != nullptr) guardian->watch(Undo::kSwapFile, path);
     if (linkat(AT_FDCWD, fd_path(file.fd_).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) !=
         0) {
-        return fail_errno(status_of(errno), errno, "creating the swap file %s", path.c_str());
+        const int error = errno;
+        if (guardian != nullptr) guardian->release(Undo::kSwapFile, path);
+        return fail_errno(status_of(error), error, "creating the swap file %s", path.c_str());
     }
-    file.path_ = std::move(path);
+    file.path_ = path;
+    file.guardian_ = guardian;
     // By name: /proc/swaps shows what administrators can turn off.
     if (swapon(file.path_.c_str(), SWAP_FLAG_PREFER | kHighestPriority) != 0) {
         return fail_errno(status_of(errno), errno, "turning on the swap file %s",
@@ -95,11 +101,13 @@ Result<SwapFile> SwapFile::create(const std::string& directory, uint64_t bytes) 
 SwapFile::SwapFile(SwapFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       on_(std::exchange(other.on_, false)),
+      guardian_(other.guardian_),
       path_(std::exchange(other.path_, {})) {}
 
 SwapFile& SwapFile::operator=(SwapFile&& other) noexcept {
     std::swap(fd_, other.fd_);
     std::swap(on_, other.on_);
+    std::swap(guardian_, other.guardian_);
     std::swap(path_, other.path_);
     return *this;
 }
@@ -114,6 +122,7 @@ Result<void> SwapFile::remove() {
     if (!path_.empty() && unlink(path_.c_str()) != 0 && errno != ENOENT) {
         return fail_errno(status_of(errno), errno, "deleting the swap file %s", path_.c_str());
     }
+    if (guardian_ != nullptr && !path_.empty()) guardian_->release(Undo::kSwapFile, path_);
     path_.clear();
     if (fd_ >= 0) close(std::exchange(fd_, -1));
     return {};

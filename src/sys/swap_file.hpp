@@ -10,13 +10,16 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "sys/guardian.hpp"
 
 namespace hanare::sys {
 
 class SwapFile {
 public:
     // Creates DIRECTORY/hanare-PID.swap and turns it on with the highest priority.
-    static Result<SwapFile> create(const std::string& directory, uint64_t bytes);
+    // The guardian, if there is one, outlives the object and undoes this if we cannot.
+    static Result<SwapFile> create(const std::string& directory, uint64_t bytes,
+                                   Guardian* guardian = nullptr);
 
     SwapFile(SwapFile&& other) noexcept;
     SwapFile& operator=(SwapFile&& other) noexcept;
@@ -31,6 +34,7 @@ private:
 
     int fd_ = -1;
     bool on_ = false;
+    Guardian* guardian_ = nullptr;
     std::string path_;
 };
 

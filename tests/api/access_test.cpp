@@ -17,6 +17,8 @@ constexpr uint64_t kBytes = kBlocks * kBlock;
 class AccessTest : public EngineTest {
 protected:
     void SetUp() override {
+        EngineTest::SetUp();
+        if (IsSkipped()) return;
         pool_ = std::make_unique<FarPool>(setup(kBlock), kFramesMin, kBytes);
         region_ = pool_->alloc(kBytes);
         fill(reinterpret_cast<uint64_t*>(region_), kBytes, 1);

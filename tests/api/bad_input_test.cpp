@@ -65,7 +65,7 @@ TEST_F(BadOpenTest, Engines) {
     for (const char* name : {"nonsense", "", "SIGBUS-MOVE", "sigbus-move "}) {
         config_.engine = name;
         EXPECT_TRUE(open_fails(HANARE_STATUS_INVALID_ARGUMENT,
-                               {"engine", name, "auto", "sigbus-move", "sigbus-copy"}, config_))
+                               {"engine", name, "auto", "sigbus-move", "segv-remap"}, config_))
             << name;
     }
 }

@@ -38,9 +38,7 @@ FarPool::FarPool(const PoolSetup& setup, uint64_t frames, uint64_t region_bytes,
     must(hanare_pool_open(config.c_options(), &pool_));
 }
 
-FarPool::FarPool(PoolConfig config) {
-    must(hanare_pool_open(config.c_options(), &pool_));
-}
+FarPool::FarPool(PoolConfig config) { must(hanare_pool_open(config.c_options(), &pool_)); }
 
 FarPool::~FarPool() { EXPECT_EQ(hanare_pool_close(pool_), HANARE_STATUS_OK) << last_error(); }
 
@@ -93,6 +91,22 @@ void run_threads(const std::vector<std::function<void()>>& bodies) {
     for (std::thread& thread : threads) thread.join();
 }
 
+std::vector<const char*> all_engines() { return {"sigbus-move", "sigbus-copy", "segv-remap"}; }
+
+std::string engine_refusal(const char* engine) {
+    const sys::testing::TemporaryDirectory directory;
+    PoolConfig config;
+    config.engine = engine;
+    config.store = "file:" + directory.path();
+    config.options.local_bytes = 16 * kMiB;
+    hanare_pool* pool = nullptr;
+    const hanare_status status = hanare_pool_open(config.c_options(), &pool);
+    if (status == HANARE_STATUS_NOT_SUPPORTED) return last_error();
+    must(status);
+    must(hanare_pool_close(pool));
+    return "";
+}
+
 std::string engine_test_name(const testing::TestParamInfo<const char*>& info) {
     std::string name = info.param;
     std::replace(name.begin(), name.end(), '-', '_');
@@ -107,7 +121,7 @@ std::string setup_test_name(const testing::TestParamInfo<PoolSetup>& info) {
 
 std::vector<PoolSetup> all_setups() {
     std::vector<PoolSetup> setups;
-    for (const char* engine : {"sigbus-move", "sigbus-copy"}) {
+    for (const char* engine : all_engines()) {
         for (const uint64_t block_bytes : {4 * kKiB, 64 * kKiB, 256 * kKiB, 4 * kMiB}) {
             setups.push_back({engine, block_bytes});
         }

@@ -104,19 +104,38 @@ inline void poke(std::byte* region, uint64_t block_bytes, uint64_t index, uint64
     *reinterpret_cast<volatile uint64_t*>(region + index * block_bytes) = value;
 }
 
-// Every test of a suite derived from these runs with both engines, and with several block sizes.
+// Every engine that may be asked for.
+std::vector<const char*> all_engines();
+// Why no pool with this engine can be opened here; empty when it can.
+std::string engine_refusal(const char* engine);
+
+// Every test of a suite derived from these runs with every engine, and with several block sizes.
+// Those of an engine that is refused here are skipped, with the reason.  A SetUp() of a suite calls
+// these first and returns if IsSkipped().
 class EngineTest : public testing::TestWithParam<const char*> {
 protected:
+    void SetUp() override {
+        if (const auto refusal = engine_refusal(GetParam()); !refusal.empty()) {
+            GTEST_SKIP() << refusal;
+        }
+    }
     static PoolSetup setup(uint64_t block_bytes = 64 * kKiB) { return {GetParam(), block_bytes}; }
 };
-class SetupTest : public testing::TestWithParam<PoolSetup> {};
+class SetupTest : public testing::TestWithParam<PoolSetup> {
+protected:
+    void SetUp() override {
+        if (const auto refusal = engine_refusal(GetParam().engine); !refusal.empty()) {
+            GTEST_SKIP() << refusal;
+        }
+    }
+};
 
 std::string engine_test_name(const testing::TestParamInfo<const char*>& info);
 std::string setup_test_name(const testing::TestParamInfo<PoolSetup>& info);
 std::vector<PoolSetup> all_setups();
 
-#define API_TEST_WITH_ENGINES(suite)                                                 \
-    INSTANTIATE_TEST_SUITE_P(, suite, testing::Values("sigbus-move", "sigbus-copy"), \
+#define API_TEST_WITH_ENGINES(suite)                                                      \
+    INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(hanare::api_test::all_engines()), \
                              hanare::api_test::engine_test_name)
 #define API_TEST_WITH_SETUPS(suite)                                                      \
     INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(hanare::api_test::all_setups()), \

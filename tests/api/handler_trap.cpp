@@ -57,6 +57,10 @@ void misbehave(Provocation what) {
     }
 }
 
+void misbehave_in_handler() {
+    if (pager::in_fault_handler()) misbehave(provocation.exchange(Provocation::kNone));
+}
+
 using MutexFunction = int (*)(pthread_mutex_t*);
 
 // dlsym may be needed before constructors run; it uses no function of ours.
@@ -131,16 +135,23 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
     return traps::next(traps::next_unlock, "pthread_mutex_unlock")(mutex);
 }
 
-// The engines' door to userfaultfd, used as the place to misbehave at.
+// The engines' doors to the kernel, used as the places to misbehave at.
 int ioctl(int descriptor, unsigned long request, ...) noexcept {
     va_list arguments;
     va_start(arguments, request);
     void* const argument = va_arg(arguments, void*);
     va_end(arguments);
-    if (hanare::pager::in_fault_handler()) {
-        traps::misbehave(traps::provocation.exchange(traps::Provocation::kNone));
-    }
+    traps::misbehave_in_handler();
     return static_cast<int>(syscall(SYS_ioctl, descriptor, request, argument));
+}
+
+void* mremap(void* address, size_t old_bytes, size_t bytes, int flags, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, flags);
+    void* const target = va_arg(arguments, void*);
+    va_end(arguments);
+    traps::misbehave_in_handler();
+    return reinterpret_cast<void*>(syscall(SYS_mremap, address, old_bytes, bytes, flags, target));
 }
 
 }  // extern "C"

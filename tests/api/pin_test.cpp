@@ -16,6 +16,8 @@ constexpr uint64_t kFrames = 32;
 class PinTest : public EngineTest {
 protected:
     void SetUp() override {
+        EngineTest::SetUp();
+        if (IsSkipped()) return;
         pool_ = std::make_unique<FarPool>(setup(kBlock), kFrames, kBytes);
         region_ = pool_->alloc(kBytes);
         fill(words(), kBytes, 3);

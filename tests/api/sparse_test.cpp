@@ -40,7 +40,8 @@ protected:
     std::unique_ptr<FarPool> pool_;
     uint64_t* words_ = nullptr;
 };
-API_TEST_WITH_ENGINES(SparseTest);
+INSTANTIATE_TEST_SUITE_P(, SparseTest, testing::Values("sigbus-move", "sigbus-copy"),
+                         engine_test_name);
 
 TEST_P(SparseTest, RandomReadsFetchPartsAndNoMore) {
     open();

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/far_pool.hpp"
@@ -168,8 +169,67 @@ API_TEST_SCENARIO(disk_full_while_running) {
     return 0;
 }
 
+bool limit_files_to(uint64_t bytes) {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    limit.rlim_cur = bytes;
+    return setrlimit(RLIMIT_FSIZE, &limit) == 0;
+}
+
+API_TEST_SCENARIO(file_limit_before_open) {
+    hanare_pool* pool = nullptr;
+    void* address = nullptr;
+    for (const uint64_t bytes : {uint64_t{0}, uint64_t{1000}, 64 * kKiB}) {
+        SCENARIO_CHECK(limit_files_to(bytes));
+        PoolConfig sized = config_in(arguments[0] + "?size=1M");
+        SCENARIO_CHECK(passes(fails_with(HANARE_STATUS_STORE_FULL, {"1 MiB", "ulimit -f"},
+                                         hanare_pool_open(sized.c_options(), &pool))));
+        FarPool open(config_in(arguments[0]));
+        SCENARIO_CHECK(passes(fails_with(HANARE_STATUS_STORE_FULL, {"1 MiB", "ulimit -f"},
+                                         hanare_alloc(open.get(), kMiB, nullptr, &address))));
+    }
+    return 0;
+}
+
+TEST(FileLimitTest, IsNamedAtOpenAndAtAlloc) {
+    const TemporaryDirectory directory;
+    const Outcome outcome = run_scenario("file_limit_before_open", {directory.path()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+}
+
+API_TEST_SCENARIO(file_limit_while_running) {
+    constexpr uint64_t kBlocks = 160;
+    std::signal(SIGBUS, on_sigbus);
+    PoolConfig config = config_in(arguments[1]);
+    config.engine = arguments[0];
+    FarPool pool(config);
+    uint64_t* const words = pool.alloc_words(kBlocks * kBlock);
+    SCENARIO_CHECK(limit_files_to(0));
+    const uint64_t filled = fill_until_sigbus(words, kBlocks);
+    SCENARIO_CHECK(filled >= kFramesMin);
+    SCENARIO_CHECK(filled < kBlocks);
+    SCENARIO_CHECK(limit_files_to(RLIM_INFINITY));
+    SCENARIO_CHECK(bad_blocks(words, 0, filled) == 0);
+    SCENARIO_CHECK(fill_until_sigbus(words, kBlocks) == kBlocks);
+    pool.make_absent(words, kBlocks * kBlock);
+    SCENARIO_CHECK(bad_blocks(words, 0, kBlocks) == 0);
+    return 0;
+}
+
 class FullDiskTest : public EngineTest {};
 API_TEST_WITH_ENGINES(FullDiskTest);
+
+TEST_P(FullDiskTest, AFileLimitLoweredLaterEndsInOneLineAndLosesNothing) {
+    rlimit limit = {};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    if (limit.rlim_max != RLIM_INFINITY) GTEST_SKIP() << "the limit cannot be raised again";
+    const TemporaryDirectory directory;
+    const Outcome outcome =
+        run_scenario("file_limit_while_running", {GetParam(), directory.path()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+    ASSERT_EQ(outcome.lines().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.errors.find("cannot serve a write of far memory"), std::string::npos);
+}
 
 TEST_P(FullDiskTest, WhileRunningEndsInOneLineAndLosesNothing) {
     const TemporaryDirectory directory;

@@ -19,6 +19,8 @@ constexpr uint64_t kBytes = 4 * kBlock;
 class SystemCallTest : public EngineTest {
 protected:
     void SetUp() override {
+        EngineTest::SetUp();
+        if (IsSkipped()) return;
         pool_ = std::make_unique<FarPool>(setup(kBlock), 32, kBytes);
         region_ = pool_->alloc(kBytes);
         fill(reinterpret_cast<uint64_t*>(region_), kBytes, 1);

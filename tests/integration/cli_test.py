@@ -122,8 +122,11 @@ class Usage(unittest.TestCase):
                     self.assert_bad_usage(["info", f"{flag}={value}"], flag, value, "allowed is")
                     self.assert_bad_usage(["doctor", flag, value], flag, value, "allowed is")
 
-    def test_missing_value(self):
-        self.assert_bad_usage(["info", "--block"], "--block")
+    def test_auto_is_among_what_is_allowed(self):
+        for flag, value in (("--local", "x"), ("--engine", "x"), ("--io", "x"), ("--store", "x"),
+                            ("--store", "tcp://host:1")):
+            with self.subTest(flag=flag, value=value):
+                self.assert_bad_usage(["info", flag, value], flag, "auto")
 
     def test_planned_stores(self):
         for spec in ("tcp://host:1", "mirror(file:/a,file:/b)", "parity(4+1;a)", "tier(a,b)"):
@@ -142,6 +145,16 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.returncode, 70)
             self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
                                             "No space left on device\n")
+
+    def test_output_beyond_the_limit_of_files(self):
+        for limit in (0, 100):
+            with tempfile.TemporaryFile() as file:
+                result = subprocess.run([BINARY, "info"], stdout=file, stderr=subprocess.PIPE,
+                                        text=True, check=False, timeout=60,
+                                        preexec_fn=support.limit_files(limit))
+            self.assertEqual(result.returncode, 70)
+            self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
+                                            "File too large\n")
 
     def test_closed_standard_streams(self):
         for runner in users():
@@ -225,6 +238,14 @@ class Info(unittest.TestCase):
         self.assertIn("did you mean 'HANARE_BLOCK'?", result.stderr)
         result = run("info", "--log-level", "error", environment={"HANARE_BLOK": "1M"})
         self.assertEqual(result.stderr, "")
+        result = run("info", environment={"HANARE_FOO": "1"})
+        self.assertIn("'HANARE_FOO' is unknown", result.stderr)
+        self.assertNotIn("did you mean", result.stderr)
+
+    def test_variables_of_build_and_tests_are_no_noise(self):
+        for name in ("HANARE_BINARY", "HANARE_TEST_SEED", "HANARE_NO_BOOTSTRAP"):
+            self.assertEqual(run("info", environment={name: "1"}).stderr, "")
+
 
     def test_slurm_limit_is_used(self):
         rows = info(environment={"SLURM_MEM_PER_NODE": "100"})
@@ -282,17 +303,34 @@ class Doctor(unittest.TestCase):
 
     def test_seccomp_that_refuses(self):
         checks = self.doctor(preexec_fn=refuse_userfaultfd_and_io_uring)
-        self.assertTrue(checks["userfaultfd"]["prevents"])
+        self.assertFalse(checks["userfaultfd"]["prevents"])
+        self.assertIn("engine segv-remap", checks["userfaultfd"]["use"])
         self.assertIn("refused: Operation not permitted", checks["userfaultfd"]["found"])
         self.assertIn("seccomp", checks["userfaultfd"]["change"])
         self.assertFalse(checks["io_uring"]["prevents"])
         self.assertIn("refused", checks["io_uring"]["found"])
 
     def test_chosen_engine_is_shown(self):
-        for engine in ("sigbus-move", "sigbus-copy"):
+        for engine in ("sigbus-move", "sigbus-copy", "segv-remap"):
             check = self.doctor("--engine", engine)["userfaultfd"]
-            if not check["prevents"]:
-                self.assertIn(engine, check["use"])
+            self.assertIn(engine, check["use"])
+
+    def test_engine_that_is_refused(self):
+        check = self.doctor("--engine", "sigbus-copy",
+                            preexec_fn=refuse_userfaultfd_and_io_uring)["userfaultfd"]
+        self.assertTrue(check["prevents"])
+        self.assertIn("engine sigbus-copy was asked for", check["use"])
+
+    def test_mappings_that_limit_the_blocks(self):
+        with open("/proc/sys/vm/max_map_count", encoding="ascii") as file:
+            limit = int(file.read())
+        def check(local):
+            return self.doctor("--engine", "segv-remap", "--block", "4K",
+                               "--local", str(local))["max_map_count"]
+        few, many = check(limit // 4 * 4096), check(limit * 4096)
+        self.assertEqual(few["change"], "")
+        self.assertIn("blocks of 16 KiB instead of 4 KiB", many["use"])
+        self.assertIn("vm.max_map_count=", many["change"])
 
     def test_ordinary_user(self):
         if os.geteuid() != 0:

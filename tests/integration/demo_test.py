@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import support
@@ -32,17 +31,17 @@ def swap_files(directory):
         return [line for line in swaps if directory in line]
 
 
-def children_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        return [int(child) for child in children.read().split()]
+def worker_and_guardian(pid):
+    """The children of a demo at work."""
+    children = support.children_of(pid)
+    (worker,) = [child for child, line in children if "--worker" in line]
+    (guardian,) = [child for child, line in children if "--worker" not in line]
+    return worker, guardian
 
 
-def is_running(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
+def wait_for_work(process):
+    """Until a worker is at work; False when none ever is."""
+    return any("write a" in line for line in process.stderr)
 
 
 # The shadow of ThreadSanitizer counts against the limit, many times over.
@@ -128,20 +127,19 @@ class DemoTest(unittest.TestCase):
             self.assertIn(f"[1/1] hanare: {phase}\n", err)
         self.assertNotIn("[1/1]", out)
 
-    def interrupt(self, number, system):
-        process = self.start(*SMALL, "--rounds", "99", "--systems", system, start_new_session=True)
-        for line in process.stderr:  # until a worker is at work
-            if "write a" in line:
-                break
-        else:
+    def interrupt(self, number, system, *arguments):
+        process = self.start(*SMALL, "--rounds", "99", "--systems", system, *arguments,
+                             start_new_session=True)
+        if not wait_for_work(process):
+            process.communicate()
             self.skipTest(f"{system} does not run here")
-        workers = children_of(process.pid)
-        self.assertEqual(len(workers), 1)
+        children = worker_and_guardian(process.pid)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, -number)
         self.assertIn("interrupted", err)
-        self.assertFalse(is_running(workers[0]))
+        for child in children:
+            self.assertFalse(support.is_running(child))
 
     def test_interrupt_undoes_everything(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -152,22 +150,41 @@ class DemoTest(unittest.TestCase):
     def test_interrupt_turns_swap_off(self):
         self.interrupt(signal.SIGINT, "swap")
 
+    def swapping_demo(self):
+        """A demo whose swap file is in use, its worker and its guardian."""
+        process = self.start(*SMALL, "--rounds", "99", "--systems", "swap")
+        if not wait_for_work(process):
+            process.communicate()
+            self.skipTest("swap does not run here")
+        self.assertNotEqual(swap_files(self.directory), [])
+        return process, *worker_and_guardian(process.pid)
+
+    def is_clean(self):
+        return not (swap_files(self.directory) or os.listdir(self.directory) or
+                    cgroups_of(self.pids))
+
     @needs_small_processes
     @unittest.skipUnless(os.geteuid() == 0, "swap needs root")
-    def test_killed_demo_takes_its_worker_along_and_the_next_cleans_up(self):
-        process = self.start(*SMALL, "--rounds", "99", "--systems", "swap")
-        for line in process.stderr:
-            if "write a" in line:
-                break
-        else:
-            self.skipTest("swap does not run here")
-        (worker,) = children_of(process.pid)
+    def test_what_a_killed_demo_left_is_undone_at_once(self):
+        process, worker, guardian = self.swapping_demo()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(guardian, number)
+        self.assertNotEqual(cgroups_of(self.pids), [])
         process.kill()
         process.communicate()
-        deadline = time.monotonic() + 30
-        while is_running(worker):
-            self.assertLess(time.monotonic(), deadline, "the worker outlives its parent")
-            time.sleep(0.01)
+        for child in (worker, guardian):
+            self.assertTrue(support.eventually(lambda: not support.is_running(child)),
+                            f"{child} outlives its parent")
+        self.assertTrue(self.is_clean())
+
+    @needs_small_processes
+    @unittest.skipUnless(os.geteuid() == 0, "swap needs root")
+    def test_what_a_killed_guardian_left_is_undone_by_the_next_demo(self):
+        process, worker, guardian = self.swapping_demo()
+        os.kill(guardian, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+        self.assertTrue(support.eventually(lambda: not support.is_running(worker)))
         status, _, err = self.run_hanare(*SMALL, "--systems", "hanare")
         self.assertEqual(status, 0, err)
         self.assertIn("removed 1 swap file(s) that a killed run had left", err)

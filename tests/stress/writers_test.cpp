@@ -156,13 +156,16 @@ TEST_P(Writers, RandomOperationsAgreeWithAShadowCopy) {
 
 std::string case_name(const testing::TestParamInfo<Writers::ParamType>& info) {
     const auto [engine, block_bytes] = info.param;
-    return std::string(engine == EngineChoice::kSigbusMove ? "Move" : "Copy") +
-           std::to_string(block_bytes / kKiB) + "K";
+    const char* const name = engine == EngineChoice::kSigbusMove   ? "Move"
+                             : engine == EngineChoice::kSigbusCopy ? "Copy"
+                                                                   : "Remap";
+    return name + std::to_string(block_bytes / kKiB) + "K";
 }
 
 INSTANTIATE_TEST_SUITE_P(
     EnginesAndBlocks, Writers,
-    testing::Combine(testing::Values(EngineChoice::kSigbusMove, EngineChoice::kSigbusCopy),
+    testing::Combine(testing::Values(EngineChoice::kSigbusMove, EngineChoice::kSigbusCopy,
+                                     EngineChoice::kSegvRemap),
                      testing::Values(4 * kKiB, 64 * kKiB, 256 * kKiB, 4 * kMiB)),
     case_name);
 

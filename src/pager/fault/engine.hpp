@@ -2,15 +2,28 @@
 //
 // Engine: how a block is mapped, protected and unmapped.  Every call is made by the owner of the
 // block's transient state, from fault handlers and other threads alike, and returns 0 or an errno
-// value; EBUSY means the block must stay where it was (its pages are held by someone else).
+// value; EBUSY means the block must stay where it was (its pages are held by someone else), ENOMEM
+// that fewer mapped blocks might help.
 #pragma once
 
+#include <cerrno>
+#include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <sys/mman.h>
+
+#include "sys/memory.hpp"
+
 namespace hanare::pager {
 
 class Engine {
 public:
     virtual const char* name() const noexcept = 0;
+
+    // Raised by an access to what is not mapped.
+    virtual int fault_signal() const noexcept { return SIGBUS; }
+    // Entries of the kernel's list of mappings that a mapped block may take; 0: none at all.
+    virtual uint32_t mappings_per_block() const noexcept { return 0; }
 
     // Prepares the range of a region, and the arena that holds slots; none of it touched yet.
     virtual int attach(std::byte* range, size_t bytes) noexcept = 0;
@@ -31,18 +44,24 @@ public:
     // Exact against running threads.
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
 
-    // Whether blocks may be sparse, by the four calls below on parts of a block (multiples of the
-    // OS page).
-    virtual bool serves_parts() const noexcept = 0;
-    // Maps a copy of `content` at a part that is absent; all of it or nothing.
-    virtual int install_part(std::byte* part, const std::byte* content, size_t bytes,
-                             bool writable) noexcept = 0;
-    // Lets a read-only block or part be written; makes it read-only again, exact against running
-    // threads.
+    // Lets a read-only block, or part of one, be written.
     virtual int allow_writes(std::byte* block, size_t bytes) noexcept = 0;
-    virtual int forbid_writes(std::byte* block, size_t bytes) noexcept = 0;
+
+    // Whether blocks may be sparse, by the calls below on parts of a block (whole OS pages).
+    virtual bool serves_parts() const noexcept { return false; }
+    // Maps a copy of `content` at a part that is absent; all of it or nothing.
+    virtual int install_part(std::byte*, const std::byte*, size_t, bool /*writable*/) noexcept {
+        return ENOSYS;
+    }
+    // Makes a part read-only again, exact against running threads.
+    virtual int forbid_writes(std::byte*, size_t) noexcept { return ENOSYS; }
     // Unmaps read-only parts and forgets their content; absent ones may lie between them.
-    virtual int discard(std::byte* part, size_t bytes) noexcept = 0;
+    virtual int discard(std::byte*, size_t) noexcept { return ENOSYS; }
+
+    // The region ends: its pages go, and every access faults until it is unmapped.
+    virtual int drop(std::byte* range, size_t bytes) noexcept {
+        return sys::advise(range, bytes, MADV_DONTNEED);
+    }
 
     virtual void abandon_in_child() noexcept = 0;
 

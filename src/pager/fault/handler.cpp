@@ -33,6 +33,12 @@ struct ThreadState {
 
 std::atomic<bool> forked_child{false};
 
+// Not sent by kill(), no hardware error, no protection key.
+bool is_page_fault(const siginfo_t& info) {
+    if (info.si_signo == SIGBUS) return info.si_code == BUS_ADRERR;
+    return info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
+}
+
 bool is_write(const void* context) {
     return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteAccess) !=
            0;
@@ -121,17 +127,26 @@ bool serve_fault(Region& region, const void* address, bool write) noexcept {
 
 }  // namespace
 
-bool receive_sigbus(int, siginfo_t* info, void* context) noexcept {
-    if (info->si_code != BUS_ADRERR) return false;  // sent by kill(), or a hardware error
+bool receive_fault(int signal_number, siginfo_t* info, void* context) noexcept {
+    if (!is_page_fault(*info)) return false;
     const void* address = info->si_addr;
     Region* region = region_table().enter(address);
     if (region == nullptr) return false;
+    // A page that the program has protected, for instance, is not what the engine waits for.
+    if (signal_number != region->pager->engine().fault_signal() && !is_forked_child()) {
+        region->leave();
+        return false;
+    }
     const int saved_errno = errno;
     ++thread_state.depth;
     const bool served = is_forked_child() ? report_forked(address)
                                           : serve_fault(*region, address, is_write(context));
     --thread_state.depth;
     region->leave();
+    if (!served) {
+        info->si_signo = SIGBUS;
+        info->si_code = BUS_ADRERR;
+    }
     errno = saved_errno;
     return served;
 }

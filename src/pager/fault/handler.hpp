@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The SIGBUS receiver: where every access to absent far memory arrives.
+// The receiver of SIGBUS and SIGSEGV: where every access to absent far memory arrives.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,13 @@
 
 namespace hanare::pager {
 
-// Serves faults on far memory; false for every other SIGBUS.  A hook::SignalReceiver.
-bool receive_sigbus(int signal_number, siginfo_t* info, void* context) noexcept;
+// Serves faults on far memory; false for everything else, and for a fault that cannot be served,
+// which then is a SIGBUS whatever it was.  A hook::SignalReceiver.
+bool receive_fault(int signal_number, siginfo_t* info, void* context) noexcept;
 
-// Claims SIGBUS for the pager; the first call does the work.  Normal context (claim.cpp).
-Result<void> claim_faults();
+// Claims SIGBUS for the pager, and `fault_signal` if it is another; the first call for a signal
+// does the work.  Normal context (claim.cpp).
+Result<void> claim_faults(int fault_signal);
 
 // True while the calling thread is inside the handler.  Tests use it to trap what must not happen
 // there.

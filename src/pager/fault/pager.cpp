@@ -89,6 +89,18 @@ hanare_status Pager::engine_failed(int os_errno) noexcept {
     }
 }
 
+// The kernel may refuse one mapping more (vm.max_map_count); every mapped block less leaves room.
+template <typename Step>
+int Pager::retry_after_evictions(Step step) noexcept {
+    int error = step();
+    for (uint32_t tries = 0; error == ENOMEM && tries < kFailuresMax; ++tries) {
+        hanare_status ignored = HANARE_STATUS_OK;
+        if (evict_inline(false, &ignored) == Eviction::kNoVictim) break;
+        error = step();
+    }
+    return error;
+}
+
 void Pager::observe(Fault& fault) noexcept {
     Region& region = fault.region;
     const hanare_advice advice = region.advice.load(std::memory_order_relaxed);
@@ -209,12 +221,10 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
     const bool was_dirty = (word & kDirty) != 0;
     bool writable = write || was_dirty;
     std::byte* address = region.address_of(index);
-    int error = 0;
-    if (writable) {
-        error = engine_.install_writable(address, frame.memory, region.block_bytes);
-    } else {
-        error = engine_.install_read_only(address, frame.memory, region.block_bytes, &writable);
-    }
+    const int error = retry_after_evictions([&] {
+        if (writable) return engine_.install_writable(address, frame.memory, region.block_bytes);
+        return engine_.install_read_only(address, frame.memory, region.block_bytes, &writable);
+    });
     if (error != 0) {
         // Parts of it may have been mapped writable for a moment.
         if (!was_dirty) region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
@@ -236,7 +246,8 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
 // The caller owns kUpgrading.
 hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
     Block& block = region.block(index);
-    const int error = engine_.allow_writes(region.address_of(index), region.block_bytes);
+    const int error = retry_after_evictions(
+        [&] { return engine_.allow_writes(region.address_of(index), region.block_bytes); });
     if (error != 0) {
         block.leave(BlockState::kReadOnly);
         frames_.note_progress();

@@ -157,6 +157,8 @@ private:
     enum class Eviction { kDone, kFailed, kNoVictim };
     Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;
     hanare_status write_now(Frame& frame) noexcept;
+    template <typename Step>
+    int retry_after_evictions(Step step) noexcept;
     hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
