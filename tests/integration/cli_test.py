@@ -116,6 +116,13 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["bench", "fault", "--jsn", "x"], "did you mean '--json'?",
                               "; see hanare bench fault --help")
 
+    def test_numbers(self):
+        for flag, most in (("--rounds", 99), ("--patience", 86400)):
+            for value in ("x", "0", "-1", "1.5", str(most + 1), "99999999999999999999"):
+                with self.subTest(flag=flag, value=value):
+                    self.assert_bad_usage(["demo", flag, value], f"{flag}: '{value}' is ",
+                                          f"allowed is a number from 1 to {most}")
+
     def test_values_missing_or_surplus(self):
         for command, flag in ((["info"], "--block"), (["demo"], "--rounds"),
                               (["demo"], "--size"), (["bench", "fault"], "--json")):
