@@ -18,11 +18,14 @@ struct DemoRequest {
     uint64_t local_bytes = 0;   // memory that each limited system gets
     uint64_t block_bytes = 0;
     bool local_is_default = true;  // then it follows a smaller matrix, to keep its share
+    std::string local_name;        // the option and where it was given, for messages
+    std::string directory;         // where the files will be, for messages
 };
 
 struct MachineRoom {
     uint64_t free_disk_bytes = 0;
     uint64_t available_memory_bytes = 0;
+    uint64_t file_bytes_max = UINT64_MAX;  // ulimit -f
 };
 
 struct DemoPlan {
@@ -35,7 +38,8 @@ struct DemoPlan {
     std::optional<std::string> no_plain;  // why the matrix does not fit into plain memory
 };
 
-// INVALID_ARGUMENT names the flag when the sizes cannot work at all.
-Result<DemoPlan> plan_demo(const DemoRequest& request, const MachineRoom& room);
+// INVALID_ARGUMENT names option, value and range when a size cannot work, LIMIT what the machine
+// lacks.  Sizes that are merely too large for it are made smaller.
+Result<DemoPlan> plan_demo(const DemoRequest& request, const MachineRoom& machine);
 
 }  // namespace hanare::bench

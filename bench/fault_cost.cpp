@@ -103,9 +103,11 @@ const char* fault_kind_name(FaultKind kind) {
     return "";
 }
 
-Result<FaultCosts> measure_fault_costs(const FaultCostOptions& options) {
+Result<FaultCosts> measure_fault_costs(const FaultCostOptions& options,
+                                       const std::function<bool()>& stop) {
     FaultCosts costs(kFaultKinds);
     for (int round = -1; round < options.rounds; ++round) {
+        if (stop()) return fail(HANARE_STATUS_BUSY, "interrupted");
         HANARE_TRY_ASSIGN(const std::vector<double> cost_us,
                           Round(options).run(static_cast<uint64_t>(round + 2)));
         for (size_t kind = 0; round >= 0 && kind < costs.size(); ++kind) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct FaultCostOptions {
 
 // Microseconds per fault: [kind][round].
 using FaultCosts = std::vector<std::vector<double>>;
-Result<FaultCosts> measure_fault_costs(const FaultCostOptions& options);
+// `stop` ends it between two rounds, with BUSY.
+Result<FaultCosts> measure_fault_costs(const FaultCostOptions& options,
+                                       const std::function<bool()>& stop);
 
 }  // namespace hanare::bench

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/record.hpp"
 
-#include <cerrno>
-#include <cstdio>
-
 namespace hanare::bench {
 
 nlohmann::json to_json(const std::vector<Record>& records) {
@@ -21,19 +18,6 @@ nlohmann::json to_json(const std::vector<Record>& records) {
                         {"params", record.params}});
     }
     return list;
-}
-
-Result<void> write_records(const std::string& path, const std::vector<Record>& records) {
-    std::FILE* file = std::fopen(path.c_str(), "we");
-    if (file == nullptr) {
-        return fail_errno(HANARE_STATUS_PERMISSION, errno, "--json: opening %s", path.c_str());
-    }
-    const std::string text = to_json(records).dump(1) + "\n";
-    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (std::fclose(file) != 0 || !written) {
-        return fail_errno(HANARE_STATUS_SYSTEM, errno, "--json: writing %s", path.c_str());
-    }
-    return {};
 }
 
 }  // namespace hanare::bench

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
 #include "bench/statistics.hpp"
 
 namespace hanare::bench {
@@ -24,8 +23,5 @@ struct Record {
 };
 
 nlohmann::json to_json(const std::vector<Record>& records);
-
-// Replaces the file at `path`.
-Result<void> write_records(const std::string& path, const std::vector<Record>& records);
 
 }  // namespace hanare::bench

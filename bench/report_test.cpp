@@ -3,10 +3,6 @@
 // Tests of what is said about measurements: statistics, tables, records, the demo's plan and
 // report.
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 
 #include "base/units.hpp"
 #include "bench/demo_plan.hpp"
@@ -48,23 +44,19 @@ TEST(Format, Numbers) {
     EXPECT_EQ(format_ratio(17.2), "17x");
 }
 
-TEST(Record, WritesTheFieldsOfADesignedRecord) {
-    const std::string path = testing::TempDir() + "hanare-record-" + std::to_string(getpid());
+TEST(Record, HasTheFieldsOfADesignedRecord) {
     const Record record = {"resident",           "triad",         "hanare", "rate", "B/s",
                            summarize({1, 2, 3}), {{"threads", 1}}};
-    ASSERT_TRUE(write_records(path, {record}));
-    const auto list = nlohmann::json::parse(std::ifstream(path));
-    std::remove(path.c_str());
+    const auto list = nlohmann::json::parse(to_json({record}).dump());
     ASSERT_EQ(list.size(), 1u);
     EXPECT_EQ(list[0]["bench"], "resident");
     EXPECT_EQ(list[0]["case"], "triad");
     EXPECT_EQ(list[0]["median"], 2.0);
     EXPECT_EQ(list[0]["runs"], 3);
     EXPECT_EQ(list[0]["params"]["threads"], 1);
-    EXPECT_FALSE(write_records("/nonexistent-directory/x", {record}));
 }
 
-constexpr DemoRequest kRequest = {2 * kGiB, 512 * kMiB, 256 * kKiB, true};
+const DemoRequest kRequest = {2 * kGiB, 512 * kMiB, 256 * kKiB, true, "local (default)", "/disk"};
 
 TEST(DemoPlan, TakesWhatWasAskedWhereThereIsRoom) {
     const auto plan = plan_demo(kRequest, {100 * kGiB, 20 * kGiB});
@@ -112,19 +104,66 @@ TEST(DemoPlan, ShrinksToTheMemory) {
     EXPECT_FALSE(plan->notes.empty());
 }
 
+TEST(DemoPlan, ShrinksToTheLimitOfFiles) {
+    const auto plan = plan_demo(kRequest, {100 * kGiB, 20 * kGiB, 600 * kMiB});
+    ASSERT_TRUE(plan) << plan.error().text;
+    EXPECT_LE(plan->swap_bytes, 600 * kMiB);
+    EXPECT_GT(plan->matrix_bytes, 500 * kMiB);
+    ASSERT_EQ(plan->notes.size(), 1u);
+    EXPECT_NE(plan->notes[0].find("files may have 600 MiB (ulimit -f)"), std::string::npos);
+}
+
+TEST(DemoPlan, AShrunkLocalSizeStillHoldsItsBlocks) {
+    const auto plan = plan_demo(kRequest, {400 * kMiB, 20 * kGiB});
+    ASSERT_TRUE(plan) << plan.error().text;
+    EXPECT_GE(plan->hanare_local_bytes, 32 * kRequest.block_bytes);
+    DemoRequest small_blocks = kRequest;
+    small_blocks.matrix_bytes = 64 * kGiB;
+    small_blocks.block_bytes = 4 * kKiB;
+    small_blocks.local_bytes = 64 * kMiB;
+    const auto tables = plan_demo(small_blocks, {100 * kGiB, 20 * kGiB});
+    ASSERT_TRUE(tables) << tables.error().text;
+    EXPECT_GE(tables->hanare_local_bytes, 256 * kMiB);
+}
+
+TEST(DemoPlan, SaysWhenNothingIsToBeSeen) {
+    DemoRequest request = kRequest;
+    request.matrix_bytes = 64 * kMiB;
+    const auto plan = plan_demo(request, {100 * kGiB, 20 * kGiB});
+    ASSERT_TRUE(plan) << plan.error().text;
+    ASSERT_EQ(plan->notes.size(), 1u);
+    EXPECT_NE(plan->notes[0].find("fits into local memory"), std::string::npos);
+}
+
+// Each text names what the user gave and what is allowed, or what the machine lacks.
 TEST(DemoPlan, RefusesWhatCannotWork) {
-    DemoRequest tiny_local = kRequest;
-    tiny_local.local_bytes = 20 * kMiB;
-    const auto no_local = plan_demo(tiny_local, {100 * kGiB, 20 * kGiB});
-    ASSERT_FALSE(no_local);
-    EXPECT_NE(std::string(no_local.error().text).find("--local"), std::string::npos);
-    DemoRequest tiny = kRequest;
-    tiny.matrix_bytes = kMiB;
-    const auto no_size = plan_demo(tiny, {100 * kGiB, 20 * kGiB});
-    ASSERT_FALSE(no_size);
-    EXPECT_NE(std::string(no_size.error().text).find("--size"), std::string::npos);
-    EXPECT_FALSE(plan_demo(kRequest, {0, 20 * kGiB}));
-    EXPECT_FALSE(plan_demo(kRequest, {100 * kGiB, 0}));
+    const auto refusal = [](uint64_t matrix, uint64_t local, uint64_t block,
+                            const MachineRoom& room) -> std::string {
+        DemoRequest request = {matrix, local, block, local == 0, "local (flag --local)", "/disk"};
+        if (local == 0) request.local_bytes = 512 * kMiB;
+        const auto plan = plan_demo(request, room);
+        return plan ? "no refusal" : plan.error().text;
+    };
+    const MachineRoom large = {100 * kGiB, 20 * kGiB};
+    const uint64_t block = 256 * kKiB;
+    EXPECT_EQ(refusal(kMiB, 0, block, large), "--size: '1M' is too small; allowed is 8M or more");
+    EXPECT_EQ(
+        refusal(2 * kGiB, kMiB, block, large),
+        "local (flag --local): '1M' is too small for blocks of 256K; allowed is 26M to 20224M");
+    EXPECT_EQ(
+        refusal(2 * kGiB, 64 * kMiB, 4 * kMiB, large),
+        "local (flag --local): '64M' is too small for blocks of 4M; allowed is 152M to 20224M");
+    EXPECT_EQ(refusal(2 * kGiB, kGiB << 20, block, large),
+              "local (flag --local): '1024T' is more than is available; allowed is 26M to 20224M");
+    EXPECT_EQ(refusal(2 * kGiB, 0, block, {300 * kMiB, 20 * kGiB}),
+              "/disk has 300 MiB free, the demo needs 328 MiB at least: free some room there or "
+              "name another directory (--store file:DIR)");
+    EXPECT_EQ(refusal(2 * kGiB, 0, block, {100 * kGiB, 20 * kGiB, 1000}),
+              "files may have 1000 B, the demo needs 72 MiB at least: raise the limit (ulimit -f "
+              "unlimited)");
+    EXPECT_EQ(refusal(2 * kGiB, 0, block, {100 * kGiB, 200 * kMiB}),
+              "200 MiB of memory are available, the demo needs 282 MiB at least with blocks of "
+              "256K: end other programs or take smaller blocks (--block)");
 }
 
 DemoRuns runs_of(const std::string& system, double seconds, bool limited) {

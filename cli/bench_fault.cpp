@@ -12,6 +12,8 @@
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
+#include "cli/json_file.hpp"
+#include "sys/interrupt.hpp"
 #include "sys/process_usage.hpp"
 
 namespace hanare::cli {
@@ -55,6 +57,7 @@ void add(const bench::FaultCosts& costs, const bench::FaultCostOptions& options,
 
 Result<void> run_fault(const FaultFlags& flags) {
     HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
+    HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
     const Size size = flags.quick ? kQuick : kFull;
     sys::stay_on_this_cpu();
     bench::Table table(table_header());
@@ -68,7 +71,7 @@ Result<void> run_fault(const FaultFlags& flags) {
             run.blocks = static_cast<uint32_t>(
                 std::min<uint64_t>(size.faults_max, size.region_bytes_max / block_bytes));
             run.rounds = size.rounds;
-            const auto costs = bench::measure_fault_costs(run);
+            const auto costs = bench::measure_fault_costs(run, sys::Interrupt::requested);
             if (!costs && costs.error().status == HANARE_STATUS_NOT_SUPPORTED) {
                 std::printf("%s is left out: %s\n", engine, costs.error().text);
                 break;
@@ -81,14 +84,14 @@ Result<void> run_fault(const FaultFlags& flags) {
         "Time of one access that faults, median of %d; blocks in random order, one thread; "
         "a demand read includes the device\n\n%s",
         size.rounds, table.text().c_str());
-    return flags.json.empty() ? Result<void>{} : bench::write_records(flags.json, records);
+    return json.write(records);
 }
 
 }  // namespace
 
 int run_bench_fault(const FaultFlags& flags) {
-    const auto done = run_fault(flags);
-    return done ? kExitSuccess : report(done.error());
+    return run_interruptible("hanare bench fault",
+                             [&](const sys::Interrupt&) { return run_fault(flags); });
 }
 
 }  // namespace hanare::cli

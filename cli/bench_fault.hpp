@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "config/options.hpp"
@@ -12,7 +13,7 @@ namespace hanare::cli {
 
 struct FaultFlags {
     bool quick = false;
-    std::string json;
+    std::optional<std::string> json;
     std::shared_ptr<config::Overrides> overrides;
 };
 

@@ -16,6 +16,7 @@
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
 #include "cli/demo_progress.hpp"
+#include "cli/json_file.hpp"
 #include "cli/pager_station.hpp"
 #include "config/rules.hpp"
 #include "config/store_spec.hpp"
@@ -395,9 +396,9 @@ nlohmann::json params_of(const Series& series) {
             {"flush", false}};
 }
 
-Result<int> run(const PagerFlags& flags) {
-    const sys::Interrupt interrupt;
+Result<void> run(const PagerFlags& flags, const sys::Interrupt& interrupt) {
     HANARE_TRY_ASSIGN(Series series, make_series(flags));
+    HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
     series.setting.interrupt_fd = interrupt.fd();
     const std::string& directory = series.setting.job.directory;
     const int stale =
@@ -407,28 +408,21 @@ Result<int> run(const PagerFlags& flags) {
     }
     print_head(series);
     const Outcome outcome = Runner(series).run();
-    if (sys::Interrupt::requested()) {
-        std::fputs("hanare bench: interrupted; nothing was left behind\n", stderr);
-        sys::Interrupt::end_process();
+    if (sys::Interrupt::requested()) return fail(HANARE_STATUS_BUSY, "interrupted");
+    if (!outcome.error.empty()) {
+        return fail(HANARE_STATUS_INTERNAL, "%s", outcome.error.c_str());
     }
-    if (outcome.error.empty()) {
-        print_results(outcome);
-        if (!flags.json.empty()) {
-            HANARE_TRY(bench::write_records(
-                flags.json, bench::pager_records(outcome.samples, params_of(series))));
-        }
-        return kExitSuccess;
-    }
-    std::fprintf(stderr, "hanare: error: %s\n", outcome.error.c_str());
-    return kExitInternalFailure;
+    print_results(outcome);
+    return json.write(bench::pager_records(outcome.samples, params_of(series)));
 }
 
 }  // namespace
 
 int run_bench_pager(const PagerFlags& flags) {
     if (!flags.worker.empty()) return run_pager_worker(flags.worker);
-    const auto status = run(flags);
-    return status ? *status : report(status.error());
+    return run_interruptible("hanare bench pager", [&](const sys::Interrupt& interrupt) {
+        return run(flags, interrupt);
+    });
 }
 
 }  // namespace hanare::cli

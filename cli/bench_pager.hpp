@@ -20,7 +20,7 @@ struct PagerFlags {
     std::optional<std::string> threads;
     std::optional<std::string> rounds;
     bool quick = false;
-    std::string json;
+    std::optional<std::string> json;
     std::string worker;
     std::shared_ptr<config::Overrides> overrides;
 };

@@ -15,6 +15,8 @@
 #include "bench/stream.hpp"
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
+#include "cli/json_file.hpp"
+#include "sys/interrupt.hpp"
 #include "sys/process_usage.hpp"
 
 namespace hanare::cli {
@@ -83,6 +85,7 @@ double timed(bench::StreamKernel kernel, const bench::StreamArrays& arrays) {
 void measure(std::vector<System>& systems, int repetitions) {
     for (int round = -kWarmUps; round < repetitions; ++round) {
         for (int k = 0; k < bench::kStreamKernels; ++k) {
+            if (sys::Interrupt::requested()) return;
             for (size_t i = 0; i < systems.size(); ++i) {
                 // Whoever comes first differs from round to round.
                 System& system =
@@ -176,6 +179,7 @@ Result<void> verify(const std::vector<System>& systems, int rounds) {
 
 Result<void> run_resident(const ResidentFlags& flags) {
     HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
+    HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
     const Size size = flags.quick ? kQuick : kFull;
     const bool pinned = sys::stay_on_this_cpu();
     HANARE_TRY_ASSIGN(std::vector<System> systems, make_systems(options, size.count));
@@ -188,13 +192,13 @@ Result<void> run_resident(const ResidentFlags& flags) {
         huge_pages.c_str(), pinned ? "" : "; not pinned to a CPU");
     HANARE_TRY_ASSIGN(const hanare_counters before, systems[0].memory->counters());
     measure(systems, size.repetitions);
+    if (sys::Interrupt::requested()) return fail(HANARE_STATUS_BUSY, "interrupted");
     HANARE_TRY_ASSIGN(const hanare_counters after, systems[0].memory->counters());
     HANARE_TRY(verify(systems, kWarmUps + size.repetitions));
     print(systems);
     std::printf("\nresults verified; %llu faults and %s from the store meanwhile\n",
                 static_cast<unsigned long long>(faults_of(after) - faults_of(before)),
                 format_size(after.read_bytes - before.read_bytes).c_str());
-    if (flags.json.empty()) return {};
     const nlohmann::json params = {{"array_bytes", size.count * sizeof(double)},
                                    {"local_ratio", 1.0},
                                    {"block_bytes", options.block_bytes},
@@ -204,14 +208,14 @@ Result<void> run_resident(const ResidentFlags& flags) {
                                    {"flush", false},
                                    {"huge_pages", huge_pages},
                                    {"pinned", pinned}};
-    return bench::write_records(flags.json, records(systems, params));
+    return json.write(records(systems, params));
 }
 
 }  // namespace
 
 int run_bench_resident(const ResidentFlags& flags) {
-    const auto done = run_resident(flags);
-    return done ? kExitSuccess : report(done.error());
+    return run_interruptible("hanare bench resident",
+                             [&](const sys::Interrupt&) { return run_resident(flags); });
 }
 
 }  // namespace hanare::cli

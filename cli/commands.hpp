@@ -21,6 +21,7 @@
 
 #include "base/result.hpp"
 #include "config/options.hpp"
+#include "sys/interrupt.hpp"
 
 namespace hanare::cli {
 
@@ -44,6 +45,12 @@ std::shared_ptr<config::Overrides> add_option_flags(CLI::App& subcommand,
 
 // load_options(), its warnings logged and the log level set.
 Result<config::Options> load_and_apply(const config::Overrides& overrides);
+
+// Runs a command that must not leave things behind when a signal asks it to end, and does so by
+// looking at sys::Interrupt::requested() often.  It then ends with an error, and the process ends
+// as the signal would have ended it.
+int run_interruptible(const char* name,
+                      const std::function<Result<void>(const sys::Interrupt&)>& body);
 
 // Prints "hanare: error: TEXT" and returns the exit status it stands for: kExitBadUsage for values
 // that the user can correct, kExitInternalFailure for the rest.

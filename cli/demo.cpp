@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <iterator>
 #include <map>
-#include <sstream>
 
 #include "base/units.hpp"
 #include "bench/device_probe.hpp"
@@ -16,12 +14,9 @@
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
 #include "cli/demo_progress.hpp"
-#include "cli/demo_runner.hpp"
-#include "config/store_spec.hpp"
-#include "sys/block_device.hpp"
+#include "cli/demo_setting.hpp"
+#include "cli/json_file.hpp"
 #include "sys/interrupt.hpp"
-#include "sys/memory_limits.hpp"
-#include "sys/platform.hpp"
 #include "sys/swap_file.hpp"
 
 namespace hanare::cli {
@@ -29,22 +24,10 @@ namespace {
 
 using config::OptionId;
 
-constexpr uint64_t kDefaultLocal = 512 * kMiB;
 constexpr uint64_t kProbeBytes = 512 * kMiB;
 constexpr int kInterrupted = -1;
-constexpr const char* kSystems[] = {"plain", "mmap", "mmap-seq", "swap", "hanare"};
 constexpr uint64_t kExactRows = 16;        // of the reference, checked against another summation
 constexpr double kExactTolerance = 1e-12;  // relative
-
-struct DemoFlags {
-    std::string size = "2G";
-    std::string systems = "plain,mmap,swap,hanare";
-    std::string json;
-    std::string worker;
-    int rounds = 1;
-    int patience_s = 120;
-    std::shared_ptr<config::Overrides> overrides;
-};
 
 // All that happened, system by system in the order asked for.
 struct DemoSeries {
@@ -52,61 +35,6 @@ struct DemoSeries {
     std::vector<std::string> remarks;  // for below the table
     std::string error;                 // why the demo as a whole failed; empty when it did not
 };
-
-Result<std::vector<std::string>> parse_systems(const std::string& list) {
-    std::vector<std::string> systems;
-    std::istringstream parts(list);
-    for (std::string name; std::getline(parts, name, ',');) {
-        const bool known =
-            std::find(std::begin(kSystems), std::end(kSystems), name) != std::end(kSystems);
-        if (!known || std::find(systems.begin(), systems.end(), name) != systems.end()) {
-            return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                        "--systems %s: '%s' is unknown or named twice; allowed are plain, mmap, "
-                        "mmap-seq, swap and hanare",
-                        list.c_str(), name.c_str());
-        }
-        systems.push_back(name);
-    }
-    if (!systems.empty()) return systems;
-    return fail(HANARE_STATUS_INVALID_ARGUMENT, "--systems: name at least one");
-}
-
-Result<DemoSetting> make_setting(const DemoFlags& flags) {
-    HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
-    DemoSetting setting;
-    setting.patience_s = flags.patience_s;
-    DemoJob& job = setting.job;
-    job.store = options.store;
-    job.block_bytes = options.block_bytes;
-    job.engine = config::value_text(options, OptionId::engine);
-    job.read_ahead_blocks = options.read_ahead_blocks;
-    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
-    job.directory = store.directory;
-    HANARE_TRY_ASSIGN(const sys::DirectoryReport directory, sys::probe_directory(job.directory));
-    if (directory.in_memory && !options.allow_tmpfs) {
-        return fail(
-            HANARE_STATUS_STORE_UNAVAILABLE,
-            "--store: %s is in memory (%s), where nothing can be put away; name a directory "
-            "on a disk, or set TMPDIR",
-            job.directory.c_str(), directory.file_system.c_str());
-    }
-    if (const auto device = sys::block_device_of(job.directory)) job.device = *device;
-
-    bench::DemoRequest request;
-    HANARE_TRY_ASSIGN(request.matrix_bytes, parse_size("--size", flags.size));
-    const std::string& source = options.sources[static_cast<size_t>(OptionId::local_bytes)];
-    request.local_is_default = source == "default";
-    request.local_bytes = request.local_is_default ? kDefaultLocal : options.local_bytes;
-    request.block_bytes = options.block_bytes;
-    bench::MachineRoom room;
-    HANARE_TRY_ASSIGN(room.free_disk_bytes, sys::free_disk_bytes(job.directory));
-    HANARE_TRY_ASSIGN(const sys::MemoryLimit limit, sys::effective_memory_limit());
-    room.available_memory_bytes = limit.bytes;
-    HANARE_TRY_ASSIGN(setting.plan, bench::plan_demo(request, room));
-    job.n = setting.plan.n;
-    job.local_bytes = setting.plan.hanare_local_bytes;
-    return setting;
-}
 
 // The reference for y, itself checked on some rows; empty when interrupted.
 Result<std::vector<double>> make_reference(uint64_t n, Progress& progress) {
@@ -191,11 +119,11 @@ bool take(const std::string& system, DemoOutcome outcome,
 }
 
 // Runs the systems `rounds` times, each round beginning with another one.
-DemoSeries run_series(const std::vector<std::string>& systems, int rounds,
-                      const DemoSetting& setting, int interrupt_fd, Progress& progress) {
+DemoSeries run_series(const std::vector<std::string>& systems, const DemoSetting& setting,
+                      int interrupt_fd, Progress& progress) {
     DemoSeries series;
     std::map<std::string, bench::DemoRuns> runs;
-    const size_t total = systems.size() * static_cast<size_t>(rounds);
+    const size_t total = systems.size() * setting.rounds;
     for (size_t i = 0; i < total && !sys::Interrupt::requested(); ++i) {
         const std::string& system = systems[(i + i / systems.size()) % systems.size()];
         if (system == "plain" && setting.plan.no_plain) {
@@ -227,19 +155,16 @@ nlohmann::json params_of(const DemoSetting& setting) {
             {"flush", false}};
 }
 
-int finish(const DemoFlags& flags, const DemoSetting& setting, const DemoSeries& series,
-           const std::optional<bench::DeviceBandwidth>& device) {
+int finish(const DemoSetting& setting, const DemoSeries& series,
+           const std::optional<bench::DeviceBandwidth>& device, JsonFile& json) {
     const double ratio = static_cast<double>(setting.plan.matrix_bytes) /
                          static_cast<double>(setting.plan.limit_bytes);
     std::printf("\n%s", bench::demo_table(series.runs, device).c_str());
     for (const std::string& remark : series.remarks) std::printf("%s\n", remark.c_str());
     std::printf("\n%s\n", bench::demo_sentence(series.runs, ratio).c_str());
     std::fflush(stdout);
-    if (!flags.json.empty()) {
-        const auto written = bench::write_records(
-            flags.json, bench::demo_records(series.runs, device, params_of(setting)));
-        if (!written) return report(written.error());
-    }
+    const auto written = json.write(bench::demo_records(series.runs, device, params_of(setting)));
+    if (!written) return report(written.error());
     if (series.error.empty()) return kExitSuccess;
     std::fprintf(stderr, "hanare: error: %s\n", series.error.c_str());
     return kExitInternalFailure;
@@ -252,6 +177,8 @@ int run_demo(const DemoFlags& flags) {
     if (!systems) return report(systems.error());
     auto setting = make_setting(flags);
     if (!setting) return report(setting.error());
+    auto json = JsonFile::open(flags.json);
+    if (!json) return report(json.error());
     auto guardian = sys::Guardian::start();
     std::vector<std::string> remarks;
     if (guardian) {
@@ -272,11 +199,11 @@ int run_demo(const DemoFlags& flags) {
     setting->reference = std::move(*reference);
     print_head(*setting, device);
 
-    DemoSeries series = run_series(*systems, flags.rounds, *setting, interrupt.fd(), progress);
+    DemoSeries series = run_series(*systems, *setting, interrupt.fd(), progress);
     progress.clear();
     if (sys::Interrupt::requested()) return kInterrupted;
     series.remarks.insert(series.remarks.end(), remarks.begin(), remarks.end());
-    return finish(flags, *setting, series, device);
+    return finish(*setting, series, device, *json);
 }
 
 int run(const DemoFlags& flags) {
@@ -299,11 +226,9 @@ void add_demo(CLI::App& app) {
                      "comma-separated, of plain, mmap, mmap-seq (MADV_SEQUENTIAL), swap, hanare")
         ->capture_default_str();
     demo->add_option("--rounds", flags->rounds, "runs of each system; the median counts")
-        ->check(CLI::Range(1, 99))
         ->capture_default_str();
     demo->add_option("--patience", flags->patience_s,
                      "seconds after which a system other than hanare is stopped")
-        ->check(CLI::Range(1, 86400))
         ->capture_default_str();
     demo->add_option("--json", flags->json, "write the results to this file");
     demo->add_option("--worker", flags->worker)->group("");  // how the demo runs itself

@@ -22,7 +22,7 @@ namespace {
 
 using Kind = DemoOutcome::Kind;
 
-constexpr int kHanarePatience_s = 3600;
+constexpr uint32_t kHanarePatience_s = 3600;
 
 // What the worker said, line by line.
 class Conversation {
@@ -70,7 +70,7 @@ private:
 enum class Ending { kClosed, kInterrupted, kTooSlow };
 
 // Passes the worker's lines on until it closes its end, a signal asks us to stop or the time is up.
-Ending listen(int worker_fd, int interrupt_fd, int patience_s, Conversation& conversation) {
+Ending listen(int worker_fd, int interrupt_fd, uint32_t patience_s, Conversation& conversation) {
     using Clock = std::chrono::steady_clock;
     const auto deadline = Clock::now() + std::chrono::seconds(patience_s);
     std::string pending;
@@ -114,13 +114,13 @@ DemoOutcome run_worker(const DemoJob& job, const std::string& label, const DemoS
     auto child = sys::Child::start({"hanare", "demo", "--worker", nlohmann::json(job).dump()});
     if (!child) return {.kind = Kind::kFailed, .text = child.error().text};
     Conversation conversation(label, setting.plan.matrix_bytes, progress);
-    const int patience_s = job.system == "hanare" ? kHanarePatience_s : setting.patience_s;
+    const uint32_t patience_s = job.system == "hanare" ? kHanarePatience_s : setting.patience_s;
     const Ending ending = listen(child->output_fd(), interrupt_fd, patience_s, conversation);
     if (ending != Ending::kClosed) child->kill();
     const auto status = child->wait();
     if (ending == Ending::kInterrupted) return {.kind = Kind::kInterrupted};
     if (ending == Ending::kTooSlow) {
-        return {.kind = Kind::kFailed, .text = bench::format("stopped after %d s", patience_s)};
+        return {.kind = Kind::kFailed, .text = bench::format("stopped after %u s", patience_s)};
     }
     if (!conversation.error().empty()) return {.kind = Kind::kFailed, .text = conversation.error()};
     if (!conversation.result() || !status || *status != 0) {

@@ -22,7 +22,8 @@ struct DemoSetting {
     DemoJob job;                        // all but system and cgroup
     std::vector<double> reference;      // y as it must be
     sys::Guardian* guardian = nullptr;  // undoes what is made here if this process is killed
-    int patience_s = 0;                 // for systems other than hanare
+    uint32_t rounds = 0;
+    uint32_t patience_s = 0;  // for systems other than hanare
 };
 
 // How a system's run ended.  `run` counts only when kDone.

@@ -118,7 +118,13 @@ Result<void> work(const DemoJob& job) {
 }  // namespace
 
 int run_demo_worker(const std::string& job) {
-    const auto done = work(nlohmann::json::parse(job).get<DemoJob>());
+    const auto parsed = nlohmann::json::parse(job, nullptr, false);
+    if (!parsed.is_object()) {
+        return report(
+            fail(HANARE_STATUS_INVALID_ARGUMENT, "--worker: only the demo itself may use it")
+                .error());
+    }
+    const auto done = work(parsed.get<DemoJob>());
     if (done) return kExitSuccess;
     tell({{"error", done.error().text}});
     return kExitInternalFailure;

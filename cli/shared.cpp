@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/commands.hpp"
+#include "sys/interrupt.hpp"
 #include "telemetry/log.hpp"
 
 namespace hanare::cli {
@@ -39,6 +40,18 @@ Result<config::Options> load_and_apply(const config::Overrides& overrides) {
     HANARE_TRY_ASSIGN(config::Options options, config::load_options(overrides));
     telemetry::apply_log_options(options);
     return options;
+}
+
+int run_interruptible(const char* name,
+                      const std::function<Result<void>(const sys::Interrupt&)>& body) {
+    const sys::Interrupt interrupt;
+    const Result<void> done = body(interrupt);
+    std::fflush(stdout);
+    if (sys::Interrupt::requested()) {
+        std::fprintf(stderr, "%s: interrupted; nothing was left behind\n", name);
+        sys::Interrupt::end_process();
+    }
+    return done ? kExitSuccess : report(done.error());
 }
 
 int report(const Error& error) {

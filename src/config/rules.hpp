@@ -4,7 +4,7 @@
 //   Result<T> parse(what, text)   `what` names option and source in the error text
 //   std::string allowed()         completes "allowed is ..."
 //   std::string format(value)     a value as a user would write it
-// Used by options.def only.
+// Used by options.def, and by commands for flags of their own.
 #pragma once
 
 #include <cstdint>

@@ -102,7 +102,41 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["inf"], "'inf'", "did you mean 'info'?")
         self.assert_bad_usage(["info", "--blok", "1M"], "'--blok'", "did you mean '--block'?")
         self.assert_bad_usage(["info", "--blok=1M"], "did you mean '--block'?")
-        self.assert_bad_usage(["info", "surplus"], "'surplus'")
+        self.assert_bad_usage(["info", "surplus"], "'surplus'", "; see hanare info --help")
+        self.assert_bad_usage(["info", "doctor"], "'doctor'")
+        self.assert_bad_usage(["xyzzy"], "allowed is info, doctor, demo or bench")
+        self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
+
+    def test_names_of_benches(self):
+        self.assert_bad_usage(["bench"], "needs a name: resident, fault or pager",
+                              "; see hanare bench --help")
+        self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", "allowed is resident, fault or pager",
+                              "; see hanare bench --help")
+        self.assert_bad_usage(["bench", "residnt"], "did you mean 'resident'?")
+        self.assert_bad_usage(["bench", "fault", "--jsn", "x"], "did you mean '--json'?",
+                              "; see hanare bench fault --help")
+
+    def test_numbers(self):
+        for flag, most in (("--rounds", 99), ("--patience", 86400)):
+            for value in ("x", "0", "-1", "1.5", str(most + 1), "99999999999999999999"):
+                with self.subTest(flag=flag, value=value):
+                    self.assert_bad_usage(["demo", flag, value], f"{flag}: '{value}' is ",
+                                          f"allowed is a number from 1 to {most}")
+
+    def test_values_missing_or_surplus(self):
+        for command, flag in ((["info"], "--block"), (["demo"], "--rounds"),
+                              (["demo"], "--size"), (["bench", "fault"], "--json")):
+            pointer = f"; see hanare {' '.join(command)} --help"
+            with self.subTest(command=command, flag=flag):
+                for missing in ([flag], [flag + "="], [flag, flag]):
+                    self.assert_bad_usage([*command, *missing], f"{flag}: its value is missing",
+                                          pointer)
+                self.assert_bad_usage([*command, flag, "1", flag, "2"],
+                                      f"{flag}: is given more than once", pointer)
+        self.assert_bad_usage(["info", "--block", "--io", "sync"], "--block: its value is missing")
+        self.assert_bad_usage(["doctor", "--json=x"], "--json: takes no value, not 'x'",
+                              "; see hanare doctor --help")
+        self.assert_bad_usage(["demo", "--worker", "x"], "--worker")
 
     def test_bad_values_name_flag_value_and_what_is_allowed(self):
         cases = {

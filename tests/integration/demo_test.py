@@ -206,12 +206,73 @@ class DemoTest(unittest.TestCase):
                     self.assertTrue(json.loads(pathlib.Path(path).read_text("utf-8")))
                 os.unlink(path)
 
+    def test_limit_of_files_makes_the_matrix_smaller(self):
+        limit = 120 << 20
+        for run in self.users():
+            with self.subTest(run=run.__name__):
+                status, out, err = run(*SMALL, "--systems", "mmap,swap,hanare",
+                                       preexec_fn=support.limit_files(limit))
+                self.assertEqual(status, 0, out + err)
+                self.assertIn("note: the matrix is smaller than the asked 96 MiB: files may have "
+                              "120 MiB (ulimit -f)", out)
+                self.check_table(out, ["mmap", "swap"])
+
+    def test_limit_of_files_that_leaves_nothing_is_named(self):
+        for run in self.users():
+            for limit in (0, 1000, 1 << 20):
+                with self.subTest(run=run.__name__, limit=limit):
+                    status, out, err = run(*SMALL, preexec_fn=support.limit_files(limit))
+                    self.assertEqual((status, out), (2, ""), err)
+                    self.assertRegex(err, r"^hanare: error: files may have .* raise the limit "
+                                          r"\(ulimit -f unlimited\)\n$")
+                    for name in ("resident", "fault"):
+                        status, out, err = run("bench", name, "--quick",
+                                               preexec_fn=support.limit_files(limit))
+                        self.assertEqual(status, 70, err)
+                        self.assertEqual(err.count("\n"), 1, err)
+                        self.assertIn("ulimit -f", err)
+
+    def test_results_that_cannot_be_written_are_refused_before_the_work(self):
+        missing = os.path.join(self.directory, "missing", "x.json")
+        for run in self.users():
+            for command in (SMALL, ["bench", "resident"], ["bench", "fault"]):
+                for path in ("", missing, self.directory):
+                    with self.subTest(run=run.__name__, command=command, path=path):
+                        status, out, err = run(*command, "--json", path)
+                        self.assertEqual((status, out), (2, ""), err)
+                        self.assertRegex(err, r"^hanare: error: --json: [^\n]+\n$")
+                        self.assertIn(path, err)
+
+    def test_a_run_that_fails_leaves_earlier_results(self):
+        path = os.path.join(self.directory, "results.json")
+        pathlib.Path(path).write_text("earlier", "ascii")
+        self.interrupt(signal.SIGINT, "hanare", "--json", path)
+        self.assertEqual(pathlib.Path(path).read_text("ascii"), "earlier")
+        os.unlink(path)
+        self.interrupt(signal.SIGTERM, "hanare", "--json", path)
+        self.assertFalse(os.path.exists(path))
+
+    def test_an_interrupted_bench_leaves_no_empty_results(self):
+        path = os.path.join(self.directory, "results.json")
+        for name in ("resident", "fault"):
+            with self.subTest(name=name):
+                process = self.start("bench", name, "--json", path)
+                self.assertTrue(support.eventually(lambda: os.path.exists(path)))
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, -signal.SIGINT, err)
+                self.assertFalse(os.path.exists(path))
 
     def test_bad_values_are_named(self):
         for arguments, named in (
                 (["--size", "0"], "--size"), (["--size", "-1G"], "--size"),
-                (["--size", "lots"], "--size"), (["--size", "1M"], "--size"),
-                (["--local", "1M"], "--local"),
+                (["--size", "lots"], "--size"),
+                (["--size", "1M"], "--size: '1M' is too small; allowed is 8M or more"),
+                (["--local", "1M"], "local (flag --local): '1M' is too small for blocks of 256K; "
+                                    "allowed is "),
+                (["--local", "1000T"], "local (flag --local): '1000T' is more than is available; "
+                                       "allowed is "),
+                (["--local", "64M", "--block", "4M"], "too small for blocks of 4M; allowed is "),
                 (["--local", "x"], "--local"), (["--systems", "mmap,zram"], "zram"),
                 (["--systems", ""], "--systems"), (["--rounds", "0"], "--rounds"),
                 (["--store", "file:/nonexistent-directory"], "/nonexistent-directory"),

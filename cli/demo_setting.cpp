@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/demo_setting.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "base/units.hpp"
+#include "cli/commands.hpp"
+#include "config/rules.hpp"
+#include "config/store_spec.hpp"
+#include "sys/block_device.hpp"
+#include "sys/file.hpp"
+#include "sys/memory_limits.hpp"
+#include "sys/platform.hpp"
+
+namespace hanare::cli {
+namespace {
+
+using config::OptionId;
+
+constexpr uint64_t kDefaultLocal = 512 * kMiB;
+constexpr config::Range kRoundsAllowed(1, 99);
+constexpr config::Range kPatienceAllowed_s(1, 86400);
+constexpr const char* kSystems[] = {"plain", "mmap", "mmap-seq", "swap", "hanare"};
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_systems(const std::string& list) {
+    std::vector<std::string> systems;
+    std::istringstream parts(list);
+    for (std::string name; std::getline(parts, name, ',');) {
+        const bool known =
+            std::find(std::begin(kSystems), std::end(kSystems), name) != std::end(kSystems);
+        if (!known || std::find(systems.begin(), systems.end(), name) != systems.end()) {
+            return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                        "--systems %s: '%s' is unknown or named twice; allowed are plain, mmap, "
+                        "mmap-seq, swap and hanare",
+                        list.c_str(), name.c_str());
+        }
+        systems.push_back(name);
+    }
+    if (!systems.empty()) return systems;
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "--systems: name at least one");
+}
+
+Result<DemoSetting> make_setting(const DemoFlags& flags) {
+    HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
+    DemoSetting setting;
+    HANARE_TRY_ASSIGN(setting.rounds, kRoundsAllowed.parse("--rounds", flags.rounds));
+    HANARE_TRY_ASSIGN(setting.patience_s, kPatienceAllowed_s.parse("--patience", flags.patience_s));
+    DemoJob& job = setting.job;
+    job.store = options.store;
+    job.block_bytes = options.block_bytes;
+    job.engine = config::value_text(options, OptionId::engine);
+    job.read_ahead_blocks = options.read_ahead_blocks;
+    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
+    job.directory = store.directory;
+    HANARE_TRY_ASSIGN(const sys::DirectoryReport directory, sys::probe_directory(job.directory));
+    if (directory.in_memory && !options.allow_tmpfs) {
+        return fail(
+            HANARE_STATUS_STORE_UNAVAILABLE,
+            "--store: %s is in memory (%s), where nothing can be put away; name a directory "
+            "on a disk, or set TMPDIR",
+            job.directory.c_str(), directory.file_system.c_str());
+    }
+    if (const auto device = sys::block_device_of(job.directory)) job.device = *device;
+
+    bench::DemoRequest request;
+    HANARE_TRY_ASSIGN(request.matrix_bytes, parse_size("--size", flags.size));
+    const std::string& source = options.sources[static_cast<size_t>(OptionId::local_bytes)];
+    request.local_is_default = source == "default";
+    request.local_bytes = request.local_is_default ? kDefaultLocal : options.local_bytes;
+    request.local_name = "local (" + source + ")";
+    request.block_bytes = options.block_bytes;
+    request.directory = job.directory;
+    bench::MachineRoom room;
+    room.file_bytes_max = sys::file_bytes_max();
+    HANARE_TRY_ASSIGN(room.free_disk_bytes, sys::free_disk_bytes(job.directory));
+    HANARE_TRY_ASSIGN(const sys::MemoryLimit limit, sys::effective_memory_limit());
+    room.available_memory_bytes = limit.bytes;
+    HANARE_TRY_ASSIGN(setting.plan, bench::plan_demo(request, room));
+    job.n = setting.plan.n;
+    job.local_bytes = setting.plan.hanare_local_bytes;
+    return setting;
+}
+
+}  // namespace hanare::cli
