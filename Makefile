@@ -75,7 +75,10 @@ bench: bootstrap
 	@$(BUILD) release --target hanare_cli
 	@build/release/cli/hanare bench resident $(BENCH_FLAGS)
 
-install: release
+# What is installed, and nothing else, is built.
+install: bootstrap
+	@cmake --preset release
+	@$(BUILD) release --target hanare hanare_cli
 	@cmake --install build/release --prefix $(PREFIX)
 
 FORMATTED = $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor_checks.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -26,11 +26,10 @@ std::string limit_text(const sys::ResourceLimit& limit) {
 }
 
 Finding check_kernel(const Platform& platform) {
-    const bool has_move =
-        std::pair(platform.kernel_major, platform.kernel_minor) >= std::pair(6, 8);
+    const bool lacks_move = platform.userfault.available && !platform.userfault.move;
     return {"kernel", platform.kernel_release,
             "nothing: what the kernel offers is tried out below, its number does not matter",
-            has_move ? "" : "6.8 or newer has UFFDIO_MOVE, which saves a copy per fault"};
+            lacks_move ? "6.8 or newer has UFFDIO_MOVE, which saves a copy per fault" : ""};
 }
 
 std::string why_no_userfault(const Platform& platform) {
@@ -114,13 +113,17 @@ Finding check_uring(const Options& options, const Platform& platform) {
         return finding;
     }
     finding.found = std::string("refused: ") + std::strerror(platform.uring_errno);
-    finding.use = "reads and writes with pread and pwrite, one transfer after the other";
+    finding.prevents = options.io == config::Io::kUring;
+    finding.use = finding.prevents
+                      ? "nothing: io = uring was asked for"
+                      : "reads ahead and writes back with pread and pwrite, one transfer at a time";
     if (platform.io_uring_disabled.value_or(0) != 0) {
         finding.change = "sysctl kernel.io_uring_disabled=0";
     } else {
         finding.change = platform.is_filtered ? "a seccomp profile that allows io_uring"
-                                              : "a kernel with CONFIG_IO_URING";
+                                              : "kernel 5.11 or newer with CONFIG_IO_URING";
     }
+    if (finding.prevents) finding.change += ", or io = auto";
     return finding;
 }
 
@@ -131,9 +134,10 @@ Finding check_memory(const Options& options) {
     finding.found = limit ? format_size(limit->bytes) + ", " + limit->origin : limit.error().text;
     finding.use = "a pool uses " + format_size(options.local_bytes) + " of local memory (" +
                   options.sources[static_cast<size_t>(OptionId::local_bytes)] + ")";
-    if (options.local_bytes < kBlocksMin * options.block_bytes) {
-        finding.use += ", less than 16 blocks";
-        finding.change = "local at least " + format_size(kBlocksMin * options.block_bytes) +
+    // Their descriptors take a little more.
+    if (options.local_bytes <= kBlocksMin * options.block_bytes) {
+        finding.use += ", which does not hold 16 blocks and their tables";
+        finding.change = "local more than " + format_size(kBlocksMin * options.block_bytes) +
                          ", or smaller blocks";
         finding.prevents = true;
     } else if (limit && options.local_bytes > limit->bytes) {
@@ -143,7 +147,25 @@ Finding check_memory(const Options& options) {
     return finding;
 }
 
-Finding check_store(const Options& options) {
+// What keeps even one block, or the size that was asked for, out of the store.
+void refuse_without_room(const config::StoreSpec& spec, const sys::DirectoryReport& report,
+                         const Options& options, const Platform& platform, Finding& finding) {
+    const uint64_t wanted = std::max(spec.size_bytes, options.block_bytes);
+    const std::string what = spec.size_bytes != 0 ? format_size(spec.size_bytes) + " were asked for"
+                                                  : "not one block can be stored";
+    if (report.room_known && report.free_bytes < wanted) {
+        finding.use = "refuses it: no room, " + what;
+        finding.change = "free some room there, or store = file:DIR elsewhere";
+        if (spec.size_bytes != 0) finding.change += ", or a smaller size";
+        finding.prevents = true;
+    } else if (platform.file_bytes.soft < wanted) {
+        finding.use = "refuses it: files may have " + limit_text(platform.file_bytes) + ", " + what;
+        finding.change = "ulimit -f unlimited";
+        finding.prevents = true;
+    }
+}
+
+Finding check_store(const Options& options, const Platform& platform) {
     Finding finding;
     finding.check = "store";
     finding.use = "keeps absent blocks in an unnamed file there";
@@ -164,27 +186,28 @@ Finding check_store(const Options& options) {
         finding.use = "refuses it: blocks there would occupy memory after all";
         finding.change = "store = file:DIR on a disk, or allow_tmpfs = true";
         finding.prevents = true;
-    } else if (report->room_known && spec->size_bytes > report->free_bytes) {
-        finding.use = "refuses it: " + format_size(spec->size_bytes) + " were asked for";
-        finding.change = "free space, or a smaller size";
-        finding.prevents = true;
-    } else if (report->direct_errno != 0 && options.use_direct) {
+        return finding;
+    }
+    if (!options.use_direct) {
+        finding.use += ", through the page cache: direct = false was asked for";
+    } else if (report->direct_errno != 0) {
         finding.use += ", through the page cache, which takes memory and time";
         finding.change = "a directory on ext4, xfs or btrfs";
     }
+    refuse_without_room(*spec, *report, options, platform, finding);
     return finding;
 }
 
 Finding check_cgroup(const Platform& platform) {
-    const std::string use = "demo and bench give every system a memory cgroup of equal size";
     if (platform.cgroup_refusal.empty()) {
         return {"memory cgroup",
-                "version " + std::to_string(platform.cgroup_version) + ", may be created", use, ""};
+                "version " + std::to_string(platform.cgroup_version) + ", may be created",
+                "nothing; demo and bench pager give every limited system one of equal size", ""};
     }
     return {
         "memory cgroup", "may not be created: " + platform.cgroup_refusal,
-        "demo and bench leave out the rows that need one",
-        "for the demo: root, or a delegated cgroup (systemd-run --user --scope -p Delegate=yes)"};
+        "nothing; demo and bench pager run Hanare by its own budget, and leave out mmap and swap",
+        "for these: root, or a delegated cgroup (systemd-run --user --scope -p Delegate=yes)"};
 }
 
 Finding check_swap(const Platform& platform) {
@@ -193,22 +216,29 @@ Finding check_swap(const Platform& platform) {
                             : format_size(platform.swap_free_bytes) + " free of " +
                                   format_size(platform.swap_bytes);
     found += platform.may_swapon ? "; swapon is allowed" : "; swapon is not allowed";
+    const bool compares = platform.may_swapon && platform.cgroup_refusal.empty();
     return {"swap", found,
-            platform.may_swapon ? "nothing; demo compares with a swap file of its own"
-                                : "nothing; demo leaves out its row for kernel swap",
-            platform.may_swapon ? "" : "for the demo: root"};
+            compares ? "nothing; demo and bench pager compare with a swap file of their own"
+                     : "nothing; demo and bench pager leave out kernel swap",
+            compares ? "" : "for these: root"};
 }
 
 Finding check_huge_pages(const Platform& platform) {
+    const bool has = platform.huge_pages == "madvise" || platform.huge_pages == "always";
     return {"huge pages", platform.huge_pages.empty() ? "none" : platform.huge_pages,
-            "nothing: far memory is kept out of huge pages, so that blocks move page by page", ""};
+            std::string("keeps far memory in small pages, so that blocks move page by page") +
+                (has ? "; engine sigbus-move takes frames from huge pages, whose parts are "
+                       "neighbours"
+                     : "; frames are scattered over memory, which slows transfers"),
+            has ? "" : "a kernel with transparent huge pages, set to madvise or always"};
 }
 
 Finding check_mappings(const Options& options, const Platform& platform) {
     constexpr uint64_t kFew = 1000;
     const uint64_t max = platform.max_map_count.value_or(0);
     Finding finding = {"max_map_count", max == 0 ? "unknown" : std::to_string(max),
-                       "needs two mappings per region, however many faults there are",
+                       "needs two mappings per region and ten per pool, however many faults "
+                       "there are",
                        max != 0 && max < kFew ? "sysctl vm.max_map_count=65530" : ""};
     if (max == 0 || chosen_engine(options, platform).engine != Engine::kSegvRemap) return finding;
     // As pager/mapping_budget.cpp counts.
@@ -231,7 +261,8 @@ Finding check_overcommit(const Platform& platform) {
     return {"overcommit",
             platform.overcommit_memory ? "mode " + std::to_string(*platform.overcommit_memory)
                                        : "unknown",
-            is_strict ? "regions count against the commit limit, so large ones are refused"
+            is_strict ? "regions and the budget count against the commit limit, so large ones are "
+                        "refused"
                       : "reserves regions larger than memory",
             is_strict ? "sysctl vm.overcommit_memory=0" : ""};
 }
@@ -248,7 +279,9 @@ Finding check_limits(const Platform& platform) {
                                                 : std::to_string(platform.open_files.soft)) +
         " open files";
     finding.use =
-        "regions need address space, a pool one file and a few descriptors; locks nothing";
+        "regions and the budget need address space, a pool one file and up to four descriptors; "
+        "locks "
+        "nothing";
     if (platform.address_bytes.soft != UINT64_MAX) finding.change = "ulimit -v unlimited";
     if (platform.file_bytes.soft != UINT64_MAX) {
         finding.change += finding.change.empty() ? "" : "; ";
@@ -261,11 +294,14 @@ Finding check_limits(const Platform& platform) {
     return finding;
 }
 
-Finding check_sigbus(const Platform& platform) {
+Finding check_sigbus(const Options& options, const Platform& platform) {
     const char* const found = platform.sigbus_blocked   ? "blocked by the parent process"
                               : platform.sigbus_ignored ? "ignored by the parent process"
                                                         : "free";
-    return {"SIGBUS", found, "claims and unblocks it; the program's own handler is called in turn",
+    const bool also_segv = chosen_engine(options, platform).engine == Engine::kSegvRemap;
+    return {"SIGBUS", found,
+            std::string("claims and unblocks it") + (also_segv ? ", and SIGSEGV" : "") +
+                "; the program's own handler is called in turn",
             ""};
 }
 
@@ -281,15 +317,16 @@ std::vector<Finding> examine(const Options& options, const Platform& platform) {
             check_userfault(options, platform),
             check_uring(options, platform),
             check_memory(options),
-            check_store(options),
+            check_store(options, platform),
             check_cgroup(platform),
             check_swap(platform),
             check_huge_pages(platform),
             check_mappings(options, platform),
             check_overcommit(platform),
             check_limits(platform),
-            check_sigbus(platform),
-            check_user(platform)};
+            check_sigbus(options, platform),
+            check_user(platform),
+            check_pool(options)};
 }
 
 }  // namespace hanare::cli

@@ -20,6 +20,9 @@ struct Finding {
     bool prevents = false;  // Hanare cannot run
 };
 
+// The last one: opens a pool and uses it (doctor_trial.cpp).  Changes HANARE_* variables.
+Finding check_pool(const config::Options& options);
+
 std::vector<Finding> examine(const config::Options& options, const sys::Platform& platform);
 
 }  // namespace hanare::cli

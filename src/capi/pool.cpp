@@ -86,6 +86,7 @@ Result<pager::PoolOptions> pool_options(const config::Options& options) {
     result.store.allow_tmpfs = options.allow_tmpfs;
     result.store.use_direct = options.use_direct;
     result.store.use_uring = options.io != config::Io::kSync;
+    result.store.need_uring = options.io == config::Io::kUring;
     return result;
 }
 

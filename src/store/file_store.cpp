@@ -69,6 +69,7 @@ Result<void> FileStore::prepare() {
     HANARE_TRY(refuse_memory());
     direct_errno_ = options_.use_direct ? sys::bypass_page_cache(file_.descriptor.number()) : 0;
     uring_errno_ = options_.use_uring ? sys::Uring::probe() : 0;
+    if (options_.need_uring && uring_errno_ != 0) return no_uring();
     if (options_.size_bytes != 0) HANARE_TRY(allocate(0, managed_bytes(options_)));
     return {};
 }
@@ -199,11 +200,17 @@ hanare_status FileStore::write(uint64_t offset, const std::byte* memory, size_t 
     return file_.errors.note(sys::write_at(file_.descriptor.number(), offset, memory, bytes));
 }
 
+std::unexpected<Error> FileStore::no_uring() const {
+    return fail_errno(HANARE_STATUS_NOT_SUPPORTED, uring_errno_,
+                      "io = uring was asked for and io_uring is refused (auto and sync work)");
+}
+
 Result<std::unique_ptr<IoChannel>> FileStore::open_channel() {
     if (options_.use_uring && uring_errno_ == 0) {
         auto channel = UringChannel::open(file_);
         if (channel) return channel;
         uring_errno_ = channel.error().os_errno;
+        if (options_.need_uring) return no_uring();
     }
     return std::make_unique<SyncChannel>(file_);
 }

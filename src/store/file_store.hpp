@@ -39,6 +39,7 @@ private:
     Result<void> allocate(uint64_t offset, uint64_t bytes);
     Result<void> allocate_lazily(uint64_t offset, uint64_t bytes);
     std::unexpected<Error> no_room(uint64_t wanted_bytes, int os_errno) const;
+    std::unexpected<Error> no_uring() const;
     bool room_for(uint64_t bytes) const;
 
     const FileStoreOptions options_;

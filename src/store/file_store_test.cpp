@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/store_test_support.hpp"
+#include "sys/uring.hpp"
 
 namespace hanare::store {
 namespace {
@@ -291,6 +292,21 @@ TEST_F(FileStore, DescribesWhatItGot) {
     plain.use_direct = false;
     plain.use_uring = false;
     EXPECT_TRUE(text(plain).ends_with(", through the page cache, pread and pwrite")) << text(plain);
+}
+
+TEST_F(FileStore, UringThatIsNeededDoesNotFallBack) {
+    FileStoreOptions wanted = options();
+    wanted.need_uring = true;
+    const bool works = sys::Uring::probe() == 0;
+    for (const uint64_t skip : {0, 1}) {
+        if (skip == 1 && !works) GTEST_SKIP() << "io_uring is refused here";
+        inject::arm(inject::Call::kUringSetup, EPERM, skip);
+        auto opened = open_file_store(wanted);
+        const Error error = opened ? (*opened)->open_channel().error() : opened.error();
+        EXPECT_EQ(opened.has_value(), skip == 1);
+        EXPECT_EQ(error.status, HANARE_STATUS_NOT_SUPPORTED);
+        EXPECT_TRUE(contains(error.text, "io = uring was asked for")) << error.text;
+    }
 }
 
 TEST_F(FileStore, ManyThreadsReserveWriteAndRelease) {

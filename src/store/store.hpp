@@ -82,8 +82,9 @@ struct FileStoreOptions {
     std::string directory;
     uint64_t size_bytes = 0;  // preallocated at open when not 0, and then the limit
     bool allow_tmpfs = false;
-    bool use_direct = true;  // O_DIRECT; falls back by itself where it is refused
-    bool use_uring = true;   // io_uring for channels; falls back by itself where it is refused
+    bool use_direct = true;   // O_DIRECT; falls back by itself where it is refused
+    bool use_uring = true;    // io_uring for channels; falls back by itself where it is refused
+    bool need_uring = false;  // NOT_SUPPORTED where it is refused
     size_t in_flight_bytes_max = 8u << 20;  // cap of one channel
 };
 

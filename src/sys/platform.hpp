@@ -43,7 +43,7 @@ struct Platform {
     ResourceLimit address_bytes;  // RLIMIT_AS
 
     uint32_t user_id = 0;
-    bool may_swapon = false;     // CAP_SYS_ADMIN
+    bool may_swapon = false;
     bool is_filtered = false;    // a seccomp filter is at work
     std::string cgroup_refusal;  // why no memory cgroup can be created; empty when it can
     int cgroup_version = 0;      // of the one that could be created

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "base/units.hpp"
+#include "sys/inject.hpp"
 #include "sys/test_support.hpp"
 
 namespace hanare::sys {
@@ -52,6 +53,28 @@ TEST(Platform, AgreesWithOtherLooksAtThisMachine) {
     const long descriptor = syscall(SYS_userfaultfd, O_CLOEXEC | 1);
     EXPECT_EQ(platform.userfault.available, descriptor >= 0);
     if (descriptor >= 0) close(static_cast<int>(descriptor));
+}
+
+// Kernels that do not know UFFD_USER_MODE_ONLY refuse it so.
+TEST(Platform, UserfaultfdIsTriedWithoutTheNewFlag) {
+    const Userfault::Support support = Userfault::probe();
+    inject::arm(inject::Call::kUserfaultfd, EINVAL, 0, 1);
+    const Userfault::Support older = Userfault::probe();
+    inject::arm(inject::Call::kUserfaultfd, EINVAL);
+    EXPECT_EQ(Userfault::probe().os_errno, EINVAL);
+    inject::disarm_all();
+    if (geteuid() != 0) GTEST_SKIP() << "without the flag it needs root here";
+    EXPECT_EQ(older.available, support.available) << older.os_errno;
+}
+
+TEST(Platform, MaySwaponWhoeverMayDoSo) {
+    if (!probe_platform().may_swapon) GTEST_SKIP() << "not allowed here";
+    EXPECT_EQ(testing::run_in_child([]() -> std::string {
+                  // Privileges in a user namespace of one's own are none for this.
+                  if (unshare(CLONE_NEWUSER) != 0) return "";
+                  return probe_platform().may_swapon ? "allowed in a user namespace" : "";
+              }),
+              "");
 }
 
 TEST(Platform, SeesASeccompFilter) {

@@ -37,14 +37,20 @@ namespace {
 
 __u64 address_of(const void* pointer) { return reinterpret_cast<__u64>(pointer); }
 
-// A descriptor, or a negative errno value.
-int open_descriptor() noexcept {
+int try_to_open(int flags) noexcept {
     if (const int injected = inject::next_errno(inject::Call::kUserfaultfd); injected > 0) {
         return -injected;
     }
-    const long opened = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-    const int descriptor = above_standard(static_cast<int>(opened));
+    const int descriptor = above_standard(static_cast<int>(syscall(SYS_userfaultfd, flags)));
     return descriptor >= 0 ? descriptor : -errno;
+}
+
+// A descriptor, or a negative errno value.
+int open_descriptor() noexcept {
+    constexpr int kFlags = O_CLOEXEC | O_NONBLOCK;
+    const int descriptor = try_to_open(kFlags | UFFD_USER_MODE_ONLY);
+    // Kernels before 5.11 do not know the flag, nor the restriction that it lifts.
+    return descriptor == -EINVAL ? try_to_open(kFlags) : descriptor;
 }
 
 // Keeps errno for the interrupted program and returns the call's own.

@@ -23,6 +23,21 @@ mv "$work/staged" "$work/prefix"
 (cd "$work/prefix" && find . -type f -o -type l | sort)
 export LD_LIBRARY_PATH=$work/prefix/$libdir
 
+step "make install builds what it installs, and nothing else"
+mkdir "$work/stubs"
+printf '#!/bin/sh\necho "cmake $*" >>"%s/calls"\n' "$work" >"$work/stubs/cmake"
+chmod +x "$work/stubs/cmake"
+PATH=$work/stubs:$PATH HANARE_NO_BOOTSTRAP=1 make -s -C "$source_folder/../.." install JOBS=1 \
+    PREFIX="$work/elsewhere"
+diff - "$work/calls" <<END
+cmake --preset release
+cmake --build --parallel 1 --preset release --target hanare hanare_cli
+cmake --install build/release --prefix $work/elsewhere
+END
+built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
+[[ $built == "./bin/hanare
+./$libdir/libhanare.so."* && $(wc -l <<<"$built") == 2 ]]
+
 step "a C11 program through pkg-config"
 export PKG_CONFIG_PATH=$work/prefix/$libdir/pkgconfig
 read -ra flags <<<"$("$pkg_config" --cflags --libs hanare)"

@@ -280,6 +280,24 @@ class Info(unittest.TestCase):
         for name in ("HANARE_BINARY", "HANARE_TEST_SEED", "HANARE_NO_BOOTSTRAP"):
             self.assertEqual(run("info", environment={name: "1"}).stderr, "")
 
+    def test_directory_of_the_store_is_named(self):
+        odd = self.directory.name + "/odd?size=1G"
+        os.mkdir(odd)
+        for value, directory, note in (
+                (None, "/var/tmp", "auto: directory /var/tmp, $TMPDIR is not set"),
+                ("", "/var/tmp", "auto: directory /var/tmp, $TMPDIR is empty"),
+                (odd, odd, f"auto: directory {odd}, from $TMPDIR")):
+            environment = {} if value is None else {"TMPDIR": value}
+            with self.subTest(value=value):
+                rows = info(environment=environment)
+                self.assertEqual(rows["store"]["note"], note)
+                self.assertIn(f"directory {directory}", run("info", environment=environment).stdout)
+                again = info("--store", rows["store"]["value"])
+                self.assertEqual(again["store"]["value"], rows["store"]["value"])
+                report = run("doctor", "--json", environment=environment).stdout
+                checks = {c["check"]: c for c in json.loads(report)["checks"]}
+                self.assertTrue(checks["store"]["found"].startswith(directory + ": "), checks)
+                self.assertFalse(checks["pool"]["prevents"], checks["pool"])
 
     def test_slurm_limit_is_used(self):
         rows = info(environment={"SLURM_MEM_PER_NODE": "100"})
@@ -306,7 +324,7 @@ class Doctor(unittest.TestCase):
         checks = self.doctor()
         self.assertEqual(set(checks), {
             "kernel", "userfaultfd", "io_uring", "memory limit", "store", "memory cgroup", "swap",
-            "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "user"})
+            "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "user", "pool"})
         for check in checks.values():
             self.assertTrue(check["found"] and check["use"], check)
         self.assertEqual(checks["kernel"]["found"], os.uname().release)
@@ -331,9 +349,48 @@ class Doctor(unittest.TestCase):
         self.assertFalse(allowed["prevents"])
 
     def test_budget_below_the_minimum(self):
-        check = self.doctor("--local", "1M")["memory limit"]
-        self.assertTrue(check["prevents"])
-        self.assertIn("4 MiB", check["change"])
+        for value in ("1M", "4M"):
+            checks = self.doctor("--local", value)
+            self.assertTrue(checks["memory limit"]["prevents"])
+            self.assertIn("4 MiB", checks["memory limit"]["change"])
+            self.assertTrue(checks["pool"]["prevents"])
+        checks = self.doctor("--local", "5M")
+        self.assertFalse(checks["memory limit"]["prevents"])
+        self.assertFalse(checks["pool"]["prevents"], checks["pool"])
+
+    def test_store_that_can_hold_nothing(self):
+        for runner in users():
+            for limit in (0, 1000, 100 << 10):
+                with self.subTest(runner=runner.__name__, limit=limit):
+                    result = runner("doctor", "--json", preexec_fn=support.limit_files(limit))
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    checks = {c["check"]: c for c in json.loads(result.stdout)["checks"]}
+                    self.assertTrue(checks["store"]["prevents"])
+                    self.assertIn("ulimit -f", checks["store"]["change"])
+                    self.assertTrue(checks["pool"]["prevents"])
+                    self.assertIn("ulimit -f", checks["pool"]["found"])
+
+    def test_full_disk(self):
+        fill = 'mount -t tmpfs -o size=1m none "$0" && head -c 900k /dev/zero >"$0/filler" && '
+        with tempfile.TemporaryDirectory() as place:
+            private = ["unshare", "--mount", "sh", "-c"]
+            probe = subprocess.run([*private, fill + "true", place], capture_output=True,
+                                   check=False)
+            if probe.returncode != 0:
+                self.skipTest(f"no mounts of one's own here: {probe.stderr}")
+            done = subprocess.run([*private, fill + f'{BINARY} doctor --json --allow-tmpfs true '
+                                   '--store "file:$0"', place], capture_output=True, text=True,
+                                  check=False, timeout=60)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        checks = {check["check"]: check for check in json.loads(done.stdout)["checks"]}
+        self.assertTrue(checks["store"]["prevents"])
+        self.assertIn("no room", checks["store"]["use"])
+        self.assertTrue(checks["pool"]["prevents"])
+
+    def test_size_beyond_the_room(self):
+        checks = self.doctor("--store", "file:/var/tmp?size=4096T")
+        self.assertTrue(checks["store"]["prevents"])
+        self.assertIn("4 PiB were asked for", checks["store"]["use"])
 
     def test_seccomp_that_refuses(self):
         checks = self.doctor(preexec_fn=refuse_userfaultfd_and_io_uring)
@@ -343,6 +400,8 @@ class Doctor(unittest.TestCase):
         self.assertIn("seccomp", checks["userfaultfd"]["change"])
         self.assertFalse(checks["io_uring"]["prevents"])
         self.assertIn("refused", checks["io_uring"]["found"])
+        checks = self.doctor("--io", "uring", preexec_fn=refuse_userfaultfd_and_io_uring)
+        self.assertTrue(checks["io_uring"]["prevents"])
 
     def test_chosen_engine_is_shown(self):
         for engine in ("sigbus-move", "sigbus-copy", "segv-remap"):
@@ -373,6 +432,7 @@ class Doctor(unittest.TestCase):
         checks = {check["check"]: check for check in report["checks"]}
         self.assertEqual(checks["user"]["found"], f"user id {support.NOBODY}")
         self.assertIn("swapon is not allowed", checks["swap"]["found"])
+        self.assertFalse(checks["pool"]["prevents"], checks["pool"])
 
 
 if __name__ == "__main__":
