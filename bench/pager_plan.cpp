@@ -36,6 +36,12 @@ uint64_t disk_bytes(const PagerRequest& request, uint64_t data_bytes) {
     return request.files * data_bytes + (request.has_swap_file ? swap_bytes(data_bytes) : 0);
 }
 
+// The longest file, with what is beside the data in it.
+uint64_t longest_file_bytes(const PagerRequest& request, uint64_t data_bytes) {
+    if (request.has_swap_file) return swap_bytes(data_bytes);
+    return request.files != 0 ? data_bytes + kSwapSlack : 0;
+}
+
 uint64_t memory_bytes(const PagerRequest& request, uint64_t data_bytes, uint64_t limit_bytes,
                       bool with_plain) {
     return request.limited_systems * limit_bytes + (with_plain ? data_bytes : 0) +
@@ -50,13 +56,29 @@ uint64_t limit_min(const PagerRequest& request, uint64_t data_bytes) {
     return round_up((budget + kLimitOverhead) * 20 / 19 + kOsPageBytes, kMiB);
 }
 
-void shrink(PagerPlan& plan, uint64_t room_bytes, uint64_t needed_bytes, const char* what) {
+void shrink(PagerPlan& plan, uint64_t room_bytes, uint64_t needed_bytes,
+            const std::string& reason) {
     plan.notes.push_back("data and local memory are smaller than asked (" +
                          format_size(plan.data_bytes) + ", " + format_size(plan.limit_bytes) +
-                         "): together the systems need " + format_size(needed_bytes) + " of " +
-                         what + ", and there is room for " + format_size(room_bytes));
+                         "): " + reason);
     plan.data_bytes = scaled_bytes(plan.data_bytes, room_bytes, needed_bytes);
     plan.limit_bytes = scaled_bytes(plan.limit_bytes, room_bytes, needed_bytes);
+}
+
+void shrink_together(PagerPlan& plan, uint64_t room_bytes, uint64_t needed_bytes,
+                     const char* what) {
+    shrink(plan, room_bytes, needed_bytes,
+           "together the systems need " + format_size(needed_bytes) + " of " + what +
+               ", and there is room for " + format_size(room_bytes));
+}
+
+void shrink_to_files(PagerPlan& plan, const PagerRequest& request, uint64_t file_bytes_max) {
+    if (const uint64_t longest = longest_file_bytes(request, plan.data_bytes);
+        longest > file_bytes_max) {
+        shrink(plan, less(file_bytes_max, kSwapSlack), longest - kSwapSlack,
+               "one file of " + format_size(longest) + " is needed, and files may have " +
+                   format_size(file_bytes_max) + " (ulimit -f)");
+    }
 }
 
 // What more room would not mend.
@@ -90,8 +112,9 @@ Result<PagerPlan> plan_pager(const PagerRequest& request, const MachineRoom& roo
     HANARE_TRY(check_sizes(request, plan));
     const uint64_t disk = less(room.free_disk_bytes, kReserve);
     if (const uint64_t needed = disk_bytes(request, plan.data_bytes); needed > disk) {
-        shrink(plan, disk, needed, "disk");
+        shrink_together(plan, disk, needed, "disk");
     }
+    shrink_to_files(plan, request, room.file_bytes_max);
     const uint64_t memory = less(room.available_memory_bytes, kReserve);
     bool with_plain = request.has_plain;
     if (with_plain && memory_bytes(request, plan.data_bytes, plan.limit_bytes, true) > memory) {
@@ -100,13 +123,19 @@ Result<PagerPlan> plan_pager(const PagerRequest& request, const MachineRoom& roo
                         format_size(room.available_memory_bytes) + " of memory are available";
     }
     const uint64_t needed = memory_bytes(request, plan.data_bytes, plan.limit_bytes, with_plain);
-    if (needed > memory) shrink(plan, memory, needed, "memory");
+    if (needed > memory) shrink_together(plan, memory, needed, "memory");
 
     plan.data_bytes = round_down(plan.data_bytes, kMiB);
     plan.limit_bytes = round_down(plan.limit_bytes, kOsPageBytes);
     plan.hanare_local_bytes = budget_bytes(plan.limit_bytes);
     plan.swap_bytes = swap_bytes(plan.data_bytes);
     if (plan.data_bytes < kDataMin || plan.limit_bytes < limit_min(request, plan.data_bytes)) {
+        if (longest_file_bytes(request, kDataMin) > room.file_bytes_max) {
+            return fail(HANARE_STATUS_LIMIT,
+                        "files may have %s, too little for these systems: raise the limit "
+                        "(ulimit -f unlimited)",
+                        format_size(room.file_bytes_max).c_str());
+        }
         return fail(HANARE_STATUS_LIMIT,
                     "%s of disk and %s of memory are free, too little for these systems together: "
                     "free some, name another directory (--store file:DIR) or fewer of them "

@@ -252,6 +252,22 @@ TEST(PagerPlan, ShrinksToTheDiskAndToTheMemory) {
     EXPECT_TRUE(by_memory->no_plain);
 }
 
+TEST(PagerPlan, ShrinksToTheLimitOfFiles) {
+    const auto plan = plan_pager(request(), {100 * kGiB, 20 * kGiB, kGiB});
+    ASSERT_TRUE(plan) << plan.error().text;
+    EXPECT_LE(plan->swap_bytes, kGiB);
+    EXPECT_GT(plan->data_bytes, 400 * kMiB);
+    ASSERT_EQ(plan->notes.size(), 1u);
+    EXPECT_NE(plan->notes[0].find("files may have 1 GiB (ulimit -f)"), std::string::npos);
+    for (const uint64_t limit : {uint64_t{0}, kMiB, 70 * kMiB}) {
+        const auto none = plan_pager(request(), {100 * kGiB, 20 * kGiB, limit});
+        ASSERT_FALSE(none);
+        EXPECT_NE(std::string(none.error().text).find("raise the limit (ulimit -f unlimited)"),
+                  std::string::npos)
+            << none.error().text;
+    }
+}
+
 TEST(PagerPlan, RefusesWhatCannotWork) {
     const auto refusal = [](uint64_t data, uint64_t limit, uint64_t disk) -> std::string {
         PagerRequest asked = request();

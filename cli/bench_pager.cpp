@@ -21,6 +21,7 @@
 #include "config/rules.hpp"
 #include "config/store_spec.hpp"
 #include "sys/block_device.hpp"
+#include "sys/file.hpp"
 #include "sys/interrupt.hpp"
 #include "sys/memory_limits.hpp"
 #include "sys/platform.hpp"
@@ -172,6 +173,7 @@ Result<void> plan_sizes(const PagerFlags& flags, const config::Options& options,
     HANARE_TRY_ASSIGN(room.free_disk_bytes, sys::free_disk_bytes(job.directory));
     HANARE_TRY_ASSIGN(const sys::MemoryLimit limit, sys::effective_memory_limit());
     room.available_memory_bytes = limit.bytes;
+    room.file_bytes_max = sys::file_bytes_max();
     HANARE_TRY_ASSIGN(series.setting.plan, bench::plan_pager(request, room));
     job.bytes = series.setting.plan.data_bytes;
     job.local_bytes = series.setting.plan.hanare_local_bytes;
@@ -400,6 +402,13 @@ Result<void> run(const PagerFlags& flags, const sys::Interrupt& interrupt) {
     HANARE_TRY_ASSIGN(Series series, make_series(flags));
     HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
     series.setting.interrupt_fd = interrupt.fd();
+    auto guardian = sys::Guardian::start();
+    if (guardian) {
+        series.setting.guardian = &*guardian;
+    } else {
+        series.setting.plan.notes.push_back(std::string("without a guardian against kill -9: ") +
+                                            guardian.error().text);
+    }
     const std::string& directory = series.setting.job.directory;
     const int stale =
         sys::remove_stale_swap_files(directory) + sys::remove_stale_zram_swap(directory);

@@ -34,18 +34,20 @@ bool is_cold(bench::PagerCase which) {
 // What the system needs around it; a reply when it cannot have that.
 std::optional<PagerReply> PagerStation::make_conditions(PagerJob& job) {
     if (system_.kind == "swap") {
-        auto created = sys::SwapFile::create(job.directory, setting_.plan.swap_bytes);
+        auto created =
+            sys::SwapFile::create(job.directory, setting_.plan.swap_bytes, setting_.guardian);
         if (!created) return PagerReply{Kind::kLeftOut, created.error().text};
         swap_ = std::move(*created);
     }
     if (system_.kind == "zram") {
-        auto created = sys::ZramSwap::create(job.directory, setting_.plan.swap_bytes);
+        auto created =
+            sys::ZramSwap::create(job.directory, setting_.plan.swap_bytes, setting_.guardian);
         if (!created) return PagerReply{Kind::kLeftOut, created.error().text};
         zram_ = std::move(*created);
     }
     if (!system_.is_limited()) return std::nullopt;
     auto created = sys::MemoryCgroup::create("hanare-bench-" + as_file_name(system_.name),
-                                             setting_.plan.limit_bytes);
+                                             setting_.plan.limit_bytes, setting_.guardian);
     if (created) {
         cgroup_ = std::move(*created);
         job.cgroup = cgroup_->directory();

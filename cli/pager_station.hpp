@@ -15,6 +15,7 @@
 #include "cli/worker_lines.hpp"
 #include "sys/cgroup.hpp"
 #include "sys/child.hpp"
+#include "sys/guardian.hpp"
 #include "sys/swap_file.hpp"
 #include "sys/zram_swap.hpp"
 
@@ -35,6 +36,7 @@ struct PagerSetting {
     bench::PagerPlan plan;
     PagerJob job;  // all but system, kind, threads, seed and cgroup
     int interrupt_fd = -1;
+    sys::Guardian* guardian = nullptr;  // undoes what is made here if this process is killed
 };
 
 // What came of a request.

@@ -51,6 +51,7 @@ Result<Child> Child::start(const std::vector<std::string>& argv, Input input) {
         close(ends[1]);
         return fail_errno(HANARE_STATUS_SYSTEM, error, "socketpair");
     }
+    for (int& socket : sockets) socket = above_standard(socket);
     child.input_fd_ = sockets[0];
     child.pid_ = fork();
     if (child.pid_ == 0) become(pointers.data(), sockets[1], ends[1], parent);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sys/text_file.hpp"
+#include "sys/zram_swap.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -44,6 +45,11 @@ void undo(const std::string& promise) {
             try_for_a_while([&] { return swapoff(path.c_str()); });
             unlink(path.c_str());
             break;
+        case Undo::kZramDevice:
+            try_for_a_while([&] { return swapoff(path.c_str()); });
+            (void)remove_zram_device(path);
+            break;
+        case Undo::kFile: unlink(path.c_str()); break;
     }
 }
 

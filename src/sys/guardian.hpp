@@ -21,6 +21,8 @@ enum class Undo : char {
     kCgroup = 'c',      // removed, once its processes have ended
     kController = 'm',  // a cgroup.subtree_control: the memory controller taken out again
     kSwapFile = 's',    // turned off and deleted
+    kZramDevice = 'z',  // turned off and removed
+    kFile = 'f',        // deleted
 };
 
 class Guardian {

@@ -19,6 +19,7 @@
 #include "sys/swap_file.hpp"
 #include "sys/test_support.hpp"
 #include "sys/text_file.hpp"
+#include "sys/zram_swap.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -142,8 +143,10 @@ TEST_F(GuardianTest, RemovesCgroupsAndSwapFiles) {
         static auto guardian = Guardian::start();
         static auto cgroup = MemoryCgroup::create("hanare-test-guard", 64 * kMiB, &*guardian);
         static auto swap = SwapFile::create(directory_.path(), kSwapBytes, &*guardian);
-        const std::string text =
-            (cgroup ? cgroup->directory() : "") + "\n" + (swap ? swap->path() : "") + "\n";
+        static auto zram = ZramSwap::create(directory_.path(), kSwapBytes, &*guardian);
+        const std::string text = (cgroup ? cgroup->directory() : "") + "\n" +
+                                 (swap ? swap->path() : "") + "\n" + (zram ? zram->path() : "") +
+                                 "\n";
         if (write(names[1], text.data(), text.size()) < 0) std::perror("write");
     });
     close(names[1]);
@@ -151,10 +154,13 @@ TEST_F(GuardianTest, RemovesCgroupsAndSwapFiles) {
     ASSERT_GT(read(names[0], text, sizeof text - 1), 0);
     close(names[0]);
     std::istringstream lines(text);
-    std::string cgroup, swap;
+    std::string cgroup, swap, zram;
     std::getline(lines, cgroup);
     std::getline(lines, swap);
+    std::getline(lines, zram);
+    EXPECT_TRUE(zram.empty() || eventually([&] { return !exists(zram); })) << zram;
     EXPECT_TRUE(cgroup.empty() || eventually([&] { return !exists(cgroup); })) << cgroup;
+    EXPECT_TRUE(eventually([&] { return directory_.entry_count() == 1; })) << "only " << made_;
     if (swap.empty()) GTEST_SKIP() << "swap files cannot be turned on here";
     EXPECT_TRUE(eventually([&] { return !exists(swap); })) << swap;
     EXPECT_EQ(read_text_file("/proc/swaps").value_or("").find(swap), std::string::npos);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "sys/file.hpp"
 #include "sys/swap_file.hpp"
 #include "sys/text_file.hpp"
 
@@ -52,16 +53,6 @@ Result<std::string> add_device() {
     return kDevice + number.substr(0, number.find('\n'));
 }
 
-// Somebody who looks at a new device, such as udev, may hold it for a moment.
-Result<void> remove_device(const std::string& path) {
-    for (int tries = 0;; ++tries) {
-        const auto removed =
-            write_text_file(std::string(kControl) + "/hot_remove", number_of(path));
-        if (removed || tries == kRemoveTries) return removed;
-        poll(nullptr, 0, kRemovePause_ms);
-    }
-}
-
 // What a note says: after a reboot the number may be that of somebody else's device.
 std::string note_of(const std::string& path) {
     return read_text_file("/proc/sys/kernel/random/boot_id").value_or("?\n") + path;
@@ -93,24 +84,28 @@ std::string device_of_note(int fd) {
 
 }  // namespace
 
-Result<ZramSwap> ZramSwap::create(const std::string& note_directory, uint64_t bytes) {
+// Somebody who looks at a new device, such as udev, may hold it for a moment.
+Result<void> remove_zram_device(const std::string& path) {
+    for (int tries = 0;; ++tries) {
+        const auto removed =
+            write_text_file(std::string(kControl) + "/hot_remove", number_of(path));
+        if (removed || tries == kRemoveTries) return removed;
+        poll(nullptr, 0, kRemovePause_ms);
+    }
+}
+
+Result<ZramSwap> ZramSwap::create(const std::string& note_directory, uint64_t bytes,
+                                  Guardian* guardian) {
     ZramSwap swap;  // its destructor undoes what was done when a later step fails
-    swap.note_fd_ = open(note_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    swap.guardian_ = guardian;
+    swap.note_fd_ =
+        above_standard(open(note_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (swap.note_fd_ < 0 || flock(swap.note_fd_, LOCK_EX | LOCK_NB) != 0) {
         return fail_errno(status_of(errno), errno, "creating a file in %s", note_directory.c_str());
     }
     HANARE_TRY_ASSIGN(swap.path_, add_device());
-    const std::string text = note_of(swap.path_);
-    if (write(swap.note_fd_, text.data(), text.size()) < 0) {
-        return fail_errno(status_of(errno), errno, "writing a file in %s", note_directory.c_str());
-    }
-    const std::string unnamed = "/proc/self/fd/" + std::to_string(swap.note_fd_);
-    const std::string note = note_directory + "/" + std::string(kPrefix) +
-                             std::to_string(getpid()) + std::string(kSuffix);
-    if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, note.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-        return fail_errno(status_of(errno), errno, "creating %s", note.c_str());
-    }
-    swap.note_ = note;
+    if (guardian != nullptr) guardian->watch(Undo::kZramDevice, swap.path_);
+    HANARE_TRY(swap.remember(note_directory));
     HANARE_TRY(write_text_file(attribute(swap.path_, "disksize"), std::to_string(bytes)));
     const int device = open(swap.path_.c_str(), O_RDWR | O_CLOEXEC);
     if (device < 0) {
@@ -126,13 +121,32 @@ Result<ZramSwap> ZramSwap::create(const std::string& note_directory, uint64_t by
     return swap;
 }
 
+// Writes the note, which is locked already, and gives it its name.
+Result<void> ZramSwap::remember(const std::string& directory) {
+    const std::string text = note_of(path_);
+    if (write(note_fd_, text.data(), text.size()) < 0) {
+        return fail_errno(status_of(errno), errno, "writing a file in %s", directory.c_str());
+    }
+    const std::string unnamed = "/proc/self/fd/" + std::to_string(note_fd_);
+    const std::string note =
+        directory + "/" + std::string(kPrefix) + std::to_string(getpid()) + std::string(kSuffix);
+    if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, note.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+        return fail_errno(status_of(errno), errno, "creating %s", note.c_str());
+    }
+    note_ = note;
+    if (guardian_ != nullptr) guardian_->watch(Undo::kFile, note_);
+    return {};
+}
+
 ZramSwap::ZramSwap(ZramSwap&& other) noexcept
-    : note_fd_(std::exchange(other.note_fd_, -1)),
+    : guardian_(other.guardian_),
+      note_fd_(std::exchange(other.note_fd_, -1)),
       note_(std::exchange(other.note_, {})),
       on_(std::exchange(other.on_, false)),
       path_(std::exchange(other.path_, {})) {}
 
 ZramSwap& ZramSwap::operator=(ZramSwap&& other) noexcept {
+    std::swap(guardian_, other.guardian_);
     std::swap(note_fd_, other.note_fd_);
     std::swap(note_, other.note_);
     std::swap(on_, other.on_);
@@ -157,9 +171,15 @@ Result<void> ZramSwap::remove() {
         return fail_errno(status_of(errno), errno, "turning off swap on %s", path_.c_str());
     }
     on_ = false;
-    if (!path_.empty()) HANARE_TRY(remove_device(path_));
+    if (!path_.empty()) {
+        HANARE_TRY(remove_zram_device(path_));
+        if (guardian_ != nullptr) guardian_->release(Undo::kZramDevice, path_);
+    }
     path_.clear();
-    if (!note_.empty()) unlink(note_.c_str());
+    if (!note_.empty()) {
+        unlink(note_.c_str());
+        if (guardian_ != nullptr) guardian_->release(Undo::kFile, note_);
+    }
     note_.clear();
     if (note_fd_ >= 0) close(std::exchange(note_fd_, -1));
     return {};
@@ -179,7 +199,7 @@ int remove_stale_zram_swap(const std::string& directory) {
         if (fd < 0) continue;
         if (const std::string path = device_of_note(fd); !path.empty()) {
             swapoff(path.c_str());  // EINVAL: it was never turned on
-            if (remove_device(path)) ++removed;
+            if (remove_zram_device(path)) ++removed;
         }
         unlinkat(dirfd(listing), name.c_str(), 0);
         close(fd);

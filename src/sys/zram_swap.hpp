@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "sys/guardian.hpp"
 
 namespace hanare::sys {
 
@@ -17,7 +18,9 @@ class ZramSwap {
 public:
     // Adds a device that takes `bytes` of pages, and turns it on with the highest priority.
     // NOT_SUPPORTED without the module, PERMISSION for ordinary users.
-    static Result<ZramSwap> create(const std::string& note_directory, uint64_t bytes);
+    // The guardian, if there is one, outlives the object and undoes this if we cannot.
+    static Result<ZramSwap> create(const std::string& note_directory, uint64_t bytes,
+                                   Guardian* guardian = nullptr);
 
     ZramSwap(ZramSwap&& other) noexcept;
     ZramSwap& operator=(ZramSwap&& other) noexcept;
@@ -32,11 +35,17 @@ public:
 private:
     ZramSwap() = default;
 
+    Result<void> remember(const std::string& directory);
+
+    Guardian* guardian_ = nullptr;
     int note_fd_ = -1;
     std::string note_;
     bool on_ = false;
     std::string path_;  // /dev/zramN, empty while there is none
 };
+
+// Removes /dev/zramN, on which swap is off.
+Result<void> remove_zram_device(const std::string& path);
 
 // Turns off and removes the devices whose notes killed processes of this user left in `directory`;
 // returns how many.

@@ -31,8 +31,8 @@ std::string note(const std::string& directory, pid_t pid) {
 class Zram : public testing::Test {
 protected:
     void SetUp() override {
-        char pattern[] = "/var/tmp/hanare-zram-test-XXXXXX";
-        ASSERT_NE(mkdtemp(pattern), nullptr);
+        std::string pattern = "/var/tmp/hanare-zram-test-" + std::to_string(getpid()) + "-XXXXXX";
+        ASSERT_NE(mkdtemp(pattern.data()), nullptr);
         directory_ = pattern;
     }
     void TearDown() override {

@@ -11,42 +11,39 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+import support
 
 HANARE = os.environ["HANARE_BINARY"]
 SMALL = ["bench", "pager", "--quick", "--size", "64M", "--local", "40M"]
-NOBODY = 65534
 CASES = ["seq_write", "seq_read_cold", "seq_read_warm", "seq_rmw", "strided", "random_clean",
          "random_dirty", "mixed", "triad"]
 PEERS = ["plain", "mmap", "mmap_sequential", "mmap_random", "swap", "zram"]
 FIELDS = {"bench", "case", "system", "metric", "unit", "median", "min", "max", "runs", "params"}
 
 
-def cgroup_directories():
-    """Every cgroup of the bench in the hierarchies of this machine."""
-    found = []
-    for base, names, _ in os.walk("/sys/fs/cgroup"):
-        found += [os.path.join(base, name) for name in names if name.startswith("hanare-bench-")]
-    return set(found)
+def cgroups_of(pids):
+    """The cgroups that benches with these process ids have made; others may run one as well."""
+    ends = tuple(f"-{pid}" for pid in pids)
+    return [os.path.join(base, name) for base, names, _ in os.walk("/sys/fs/cgroup")
+            for name in names if name.startswith("hanare-bench-") and name.endswith(ends)]
 
 
-def swap_lines():
+def swap_lines(part):
     with open("/proc/swaps", encoding="ascii", errors="replace") as swaps:
-        return set(swaps.read().splitlines()[1:])
+        return [line for line in swaps if part in line]
 
 
-def children_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        return [int(child) for child in children.read().split()]
+def zram_devices():
+    return set(glob.glob("/dev/zram*"))
 
 
-def is_running(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
+def workers_and_guardian(pid):
+    """The children of a bench at work."""
+    children = support.children_of(pid)
+    (guardian,) = [child for child, line in children if "--worker" not in line]
+    return [child for child, line in children if "--worker" in line], guardian
 
 
 # The shadow of ThreadSanitizer counts against the limit, many times over.
@@ -56,24 +53,28 @@ needs_small_processes = unittest.skipIf(os.environ.get("HANARE_TEST_SANITIZER") 
 
 class PagerBench(unittest.TestCase):
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="hanare-pager-test-", dir="/var/tmp")
+        prefix = f"hanare-pager-test-{os.getpid()}-"
+        self.directory = tempfile.mkdtemp(prefix=prefix, dir="/var/tmp")
         os.chmod(self.directory, 0o777)
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
         self.environment["TMPDIR"] = self.directory
-        self.cgroups = cgroup_directories()
-        self.swaps = swap_lines()
-        self.zrams = set(glob.glob("/dev/zram*"))
+        self.pids = []
+        self.zrams = zram_devices()
 
     def tearDown(self):
-        self.assertEqual(swap_lines() - self.swaps, set())
-        self.assertEqual(set(glob.glob("/dev/zram*")) - self.zrams, set())
-        self.assertEqual(os.listdir(self.directory), [])
-        self.assertEqual(cgroup_directories() - self.cgroups, set())
+        self.assertTrue(self.is_clean(), os.listdir(self.directory))
         shutil.rmtree(self.directory)
 
+    def is_clean(self):
+        """Notes of zram devices are files in the directory."""
+        return not (swap_lines(self.directory) or os.listdir(self.directory) or
+                    cgroups_of(self.pids) or zram_devices() - self.zrams)
+
     def start(self, *arguments, **options):
-        return subprocess.Popen([HANARE, *arguments], env=self.environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        process = subprocess.Popen([HANARE, *arguments], env=self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.pids.append(process.pid)
+        return process
 
     def run_bench(self, *arguments):
         process = self.start(*SMALL, *arguments)
@@ -150,14 +151,14 @@ class PagerBench(unittest.TestCase):
                 break
         else:
             self.skipTest(f"{system} does not run here")
-        workers = children_of(process.pid)
+        workers, guardian = workers_and_guardian(process.pid)
         self.assertGreaterEqual(len(workers), 2)
         process.send_signal(number)
         _, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, -number)
         self.assertIn("interrupted", err)
-        for worker in workers:
-            self.assertFalse(is_running(worker))
+        for child in (*workers, guardian):
+            self.assertFalse(support.is_running(child))
 
     def test_interrupt_undoes_everything(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -171,25 +172,41 @@ class PagerBench(unittest.TestCase):
                 self.interrupt(signal.SIGINT, system, "random_dirty")
 
     @unittest.skipUnless(os.geteuid() == 0, "swap and zram need root")
-    def test_the_next_run_removes_what_a_killed_one_left(self):
+    def test_what_a_killed_run_left_is_undone_at_once(self):
+        for system in ("swap", "zram"):
+            with self.subTest(system=system):
+                process, workers, guardian = self.bench_at_work(system)
+                self.assertFalse(self.is_clean())
+                process.kill()
+                process.communicate()
+                for child in (*workers, guardian):
+                    self.assertTrue(support.eventually(lambda: not support.is_running(child)))
+                self.assertTrue(self.is_clean(), os.listdir(self.directory))
+
+    @unittest.skipUnless(os.geteuid() == 0, "swap and zram need root")
+    def test_the_next_run_removes_what_a_killed_guardian_left(self):
         for system in ("swap", "zram"):
             with self.subTest(system=system):
                 self.kill_and_run_again(system)
 
-    def kill_and_run_again(self, system):
+    def bench_at_work(self, system):
+        """A bench whose swap is in use, its workers and its guardian."""
         process = self.start(*SMALL, "--rounds", "99", "--compare", system, "--cases", "triad")
         for line in process.stderr:
             if line.endswith(f": {system}\n"):
                 break
         else:
             self.skipTest(f"{system} does not run here")
-        workers = children_of(process.pid)
+        return process, *workers_and_guardian(process.pid)
+
+    def kill_and_run_again(self, system):
+        process, workers, guardian = self.bench_at_work(system)
+        os.kill(guardian, signal.SIGKILL)
         process.kill()
         process.communicate()
-        deadline = time.monotonic() + 30
-        while any(is_running(worker) for worker in workers):
-            self.assertLess(time.monotonic(), deadline, "a worker outlives its parent")
-            time.sleep(0.01)
+        for worker in workers:
+            self.assertTrue(support.eventually(lambda: not support.is_running(worker)),
+                            "a worker outlives its parent")
         status, out, err = self.run_bench("--rounds", "1", "--compare", system, "--cases",
                                           "seq_write")
         self.assertEqual(status, 0, out + err)
@@ -197,19 +214,12 @@ class PagerBench(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
     def test_ordinary_user(self):
-        with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
-            # The build directory may be closed to others.
-            os.chmod(place, 0o755)
-            binary = shutil.copy(HANARE, place)
-            library = subprocess.run(["ldd", HANARE], capture_output=True, text=True, check=True)
-            for path in re.findall(r"libhanare\S* => (\S+)", library.stdout):
-                shutil.copy(path, place)
-            environment = dict(self.environment, LD_LIBRARY_PATH=place, HOME="/nonexistent")
+        with support.reachable_copy(HANARE) as (binary, library):
+            environment = dict(self.environment, LD_LIBRARY_PATH=library, HOME="/nonexistent")
             done = subprocess.run([binary, *SMALL, "--rounds", "1", "--cases",
                                    "seq_write,seq_read_cold", "--compare", "plain,mmap,swap,zram"],
-                                  text=True, env=environment, user=NOBODY, group=NOBODY,
-                                  extra_groups=[], capture_output=True, timeout=120, cwd="/",
-                                  check=False)
+                                  text=True, env=environment, capture_output=True, timeout=120,
+                                  check=False, **support.AS_NOBODY)
         self.assertEqual(done.returncode, 0, done.stderr)
         for system in ("hanare", "plain"):
             self.assertRegex(done.stdout, rf"(?m)^seq_read_cold +1 +{system} +[0-9.]+ [GM]B/s")
@@ -240,6 +250,20 @@ class PagerBench(unittest.TestCase):
                 self.assertEqual(err.count("\n"), 1, err)
                 self.assertIn(named, err)
                 self.assertEqual(out, "")
+
+    def test_limit_of_files_is_named(self):
+        for limit in (0, 1 << 20):
+            process = self.start(*SMALL, preexec_fn=support.limit_files(limit))
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, out), (2, ""), err)
+            self.assertRegex(err, r"^hanare: error: files may have .* \(ulimit -f unlimited\)\n$")
+
+    def test_results_that_cannot_be_written_are_refused_before_the_work(self):
+        for path in ("", self.directory, self.directory + "/missing/x"):
+            process = self.start(*SMALL, "--json", path)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, out), (2, ""), err)
+            self.assertRegex(err, r"^hanare: error: --json: [^\n]+\n$")
 
     def test_help_names_every_case_and_system(self):
         process = self.start("bench", "pager", "--help")
