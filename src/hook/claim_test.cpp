@@ -77,6 +77,35 @@ TEST(Claim, WorksForTwoSignals) {
               "");
 }
 
+volatile sig_atomic_t bus_code = 0;
+
+TEST(Claim, AReceiverMayMakeTheFaultAnotherSignal) {
+    EXPECT_EQ(run_in_child([] {
+                  Scene scene;
+                  struct sigaction action = {};
+                  action.sa_flags = SA_SIGINFO;
+                  action.sa_sigaction = [](int number, siginfo_t* info, void*) {
+                      bus_code = number == SIGBUS ? info->si_code : -1;
+                      mprotect(info->si_addr, kPageBytes, PROT_READ | PROT_WRITE);
+                  };
+                  sigaction(SIGBUS, &action, nullptr);
+                  std::signal(SIGSEGV, SIG_DFL);
+                  HOOK_CHECK(Scene::claim());
+                  const auto turn = [](int, siginfo_t* info, void*) noexcept {
+                      info->si_signo = SIGBUS;
+                      info->si_code = BUS_ADRERR;
+                      return false;
+                  };
+                  HOOK_CHECK(claim_signal(SIGSEGV, turn).has_value());
+                  void* page =
+                      mmap(nullptr, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                  *static_cast<volatile char*>(page) = 1;
+                  HOOK_CHECK(bus_code == BUS_ADRERR);
+                  return std::string();
+              }),
+              "");
+}
+
 TEST(Claim, ServesAThreadThatBlockedTheSignalBefore) {
     EXPECT_EQ(run_in_child([] {
                   Scene scene;

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/memory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/units.hpp"
 #include "sys/inject.hpp"
+#include "sys/mappings.hpp"
 
 namespace hanare::sys {
 namespace {
+
+int open_zeros() {
+    static const int descriptor = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    return descriptor;
+}
 
 bool is_mapped(const std::byte* address) {
     unsigned char resident = 0;
@@ -72,6 +82,86 @@ TEST(Advise, DropsPagesAndReportsErrors) {
     EXPECT_EQ(mapping->address()[5], std::byte{0});
     EXPECT_EQ(advise(mapping->address() + 1, kOsPageBytes, MADV_DONTNEED), EINVAL);
     EXPECT_EQ(errno, E2BIG);
+}
+
+// A signal that a read of the byte raises, or 0.
+int signal_of_read(const std::byte* address) {
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        for (const int number : {SIGSEGV, SIGBUS}) std::signal(number, SIG_DFL);
+        static_cast<void>(*const_cast<const volatile std::byte*>(address));
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST(MoveMapping, TakesPagesAndProtectionAlongAndLeavesNothingBehind) {
+    const auto source = Mapping::reserve(4 * kOsPageBytes, kOsPageBytes);
+    const auto target = Mapping::reserve(4 * kOsPageBytes, kOsPageBytes);
+    ASSERT_TRUE(source && target);
+    source->address()[kOsPageBytes] = std::byte{7};
+    target->address()[0] = std::byte{9};
+    ASSERT_EQ(protect(source->address(), source->bytes(), PROT_READ), 0);
+    errno = E2BIG;
+    ASSERT_EQ(move_mapping(target->address(), source->address(), source->bytes(), PROT_NONE), 0);
+    EXPECT_EQ(errno, E2BIG);
+    EXPECT_EQ(target->address()[kOsPageBytes], std::byte{7});
+    EXPECT_EQ(target->address()[0], std::byte{0});
+    EXPECT_EQ(source->address()[kOsPageBytes], std::byte{0});
+    EXPECT_EQ(read(open_zeros(), target->address(), 1), -1) << "it can be written to";
+    EXPECT_EQ(errno, EFAULT);
+}
+
+TEST(MoveMapping, LeavesNoHoleWhenItFails) {
+    const auto source = Mapping::reserve(kOsPageBytes, kOsPageBytes);
+    const auto target = Mapping::reserve(kOsPageBytes, kOsPageBytes);
+    ASSERT_TRUE(source && target);
+    source->address()[0] = std::byte{7};
+    target->address()[0] = std::byte{9};
+    inject::arm(inject::Call::kRemap, ENOMEM, 0, 2);
+    const auto move = [&] {
+        return move_mapping(target->address(), source->address(), kOsPageBytes, PROT_READ);
+    };
+    EXPECT_EQ(move(), ENOMEM);
+    EXPECT_EQ(target->address()[0], std::byte{9}) << "what was there is still there";
+    ASSERT_EQ(munmap(target->address(), kOsPageBytes), 0);
+    EXPECT_EQ(move(), ENOMEM);
+    EXPECT_EQ(target->address()[0], std::byte{0});
+    inject::disarm_all();
+    EXPECT_EQ(move(), 0);
+    EXPECT_EQ(target->address()[0], std::byte{7});
+}
+
+TEST(MakeInaccessible, EveryAccessFaultsAndNeighboursBecomeOne) {
+    const auto mapping = Mapping::reserve(16 * kOsPageBytes, kOsPageBytes);
+    ASSERT_TRUE(mapping);
+    std::byte* const pages = mapping->address();
+    pages[0] = std::byte{1};
+    ASSERT_EQ(make_inaccessible(pages, mapping->bytes()), 0);
+    EXPECT_EQ(signal_of_read(pages), SIGSEGV);
+    ASSERT_EQ(protect(pages + 4 * kOsPageBytes, kOsPageBytes, PROT_READ | PROT_WRITE), 0);
+    const size_t before = mapping_starts()->size();
+    ASSERT_EQ(make_inaccessible(pages + 4 * kOsPageBytes, kOsPageBytes), 0);
+    EXPECT_EQ(mapping_starts()->size(), before - 2);
+}
+
+TEST(Mappings, AreCounted) {
+    const auto mapping = Mapping::reserve(8 * kOsPageBytes, kOsPageBytes);
+    ASSERT_TRUE(mapping);
+    const auto before = mapping_starts();
+    ASSERT_TRUE(before);
+    EXPECT_TRUE(std::ranges::is_sorted(*before));
+    ASSERT_EQ(protect(mapping->address() + kOsPageBytes, kOsPageBytes, PROT_NONE), 0);
+    const auto after = mapping_starts();
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->size(), before->size() + 2);
+    EXPECT_TRUE(std::ranges::binary_search(
+        *after, reinterpret_cast<uintptr_t>(mapping->address() + kOsPageBytes)));
+    EXPECT_GE(mapping_count_max(), after->size());
 }
 
 TEST(PoisonDeathTest, AccessRaisesSigbus) {

@@ -93,6 +93,8 @@ void run_threads(const std::vector<std::function<void()>>& bodies) {
 
 std::vector<const char*> all_engines() { return {"sigbus-move", "sigbus-copy", "segv-remap"}; }
 
+bool serves_parts(const std::string& engine) { return engine != "segv-remap"; }
+
 std::string engine_refusal(const char* engine) {
     const sys::testing::TemporaryDirectory directory;
     PoolConfig config;

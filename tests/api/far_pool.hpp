@@ -109,6 +109,9 @@ std::vector<const char*> all_engines();
 // Why no pool with this engine can be opened here; empty when it can.
 std::string engine_refusal(const char* engine);
 
+// Whether blocks may be sparse.
+bool serves_parts(const std::string& engine);
+
 // Every test of a suite derived from these runs with every engine, and with several block sizes.
 // Those of an engine that is refused here are skipped, with the reason.  A SetUp() of a suite calls
 // these first and returns if IsSkipped().

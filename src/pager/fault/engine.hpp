@@ -41,7 +41,8 @@ public:
                                   bool* written) noexcept = 0;
 
     // Unmaps the block, read-only or writable, so that the slot holds all that was written to it.
-    // Exact against running threads.
+    // Exact against running threads.  EAGAIN: refused, and the block is as it was; after another
+    // error it may have become writable.
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
 
     // Lets a read-only block, or part of one, be written.

@@ -19,6 +19,9 @@ using UseAhead = FrameTable::UseAhead;
 
 namespace {
 
+// Between two attempts at what the kernel has refused.
+constexpr uint32_t kRefusedPauseUs = 100;
+
 uint32_t flag_of(Park park) { return park == Park::kSecondChance ? kSecondChance : 0; }
 
 }  // namespace
@@ -83,6 +86,7 @@ void Pager::count_fault(const Fault& fault) noexcept {
 hanare_status Pager::engine_failed(int os_errno) noexcept {
     engine_errno.store(os_errno, std::memory_order_relaxed);
     switch (os_errno) {
+        case EAGAIN:
         case ENOMEM: return HANARE_STATUS_NO_MEMORY;
         case EBUSY: return HANARE_STATUS_BUSY;
         default: return HANARE_STATUS_INTERNAL;
@@ -95,7 +99,8 @@ int Pager::retry_after_evictions(Step step) noexcept {
     int error = step();
     for (uint32_t tries = 0; error == ENOMEM && tries < kFailuresMax; ++tries) {
         hanare_status ignored = HANARE_STATUS_OK;
-        if (evict_inline(false, &ignored) == Eviction::kNoVictim) break;
+        const Eviction eviction = evict_inline(false, &ignored);
+        if (eviction == Eviction::kNoVictim) sys::yield_for_us(kRefusedPauseUs);
         error = step();
     }
     return error;
@@ -385,12 +390,17 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
     std::byte* address = region.address_of(frame.block);
     const int error = engine_.withdraw(address, frame.memory, region.block_bytes);
     if (error != 0) {
-        // What was moved and moved back has lost its write protection.
-        // Where that fails, too, the program has unmapped them; its next access will tell.
-        engine_.allow_writes(address, region.block_bytes);
-        if (!*dirty) region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
         frames_.enqueue(frame, FrameQueue::kProbation);
-        block.leave(BlockState::kWritable, kDirty);
+        if (error == EAGAIN) {
+            block.leave(*dirty ? BlockState::kWritable : BlockState::kReadOnly);
+        } else {
+            // What was moved and moved back has lost its write protection.
+            // Where that fails, too, the program has unmapped them; its next access will tell.
+            engine_.allow_writes(address, region.block_bytes);
+            if (!*dirty)
+                region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
+            block.leave(BlockState::kWritable, kDirty);
+        }
         frames_.note_progress();
         region.leave();
         return engine_failed(error);

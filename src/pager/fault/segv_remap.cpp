@@ -20,14 +20,14 @@ constexpr int kReadWrite = PROT_READ | PROT_WRITE;
 constexpr uint32_t kTriesMax = 20'000;
 constexpr uint32_t kPause_us = 100;
 
-// For a slot that holds the only copy of a block.  The kernel can refuse it only while there is no
-// mapping left and the slot has become one mapping with its neighbour, which another thread has
-// just withdrawn as well.
-void allow_access(std::byte* slot, size_t bytes) noexcept {
-    int error = sys::protect(slot, bytes, kReadWrite);
+// For memory that holds the only copy of a block.  The kernel can refuse it only while there is no
+// mapping left and this one has become one with its neighbour, which another thread withdraws at
+// the same time.
+void allow_access(std::byte* memory, size_t bytes) noexcept {
+    int error = sys::protect(memory, bytes, kReadWrite);
     for (uint32_t tries = 0; error != 0 && tries < kTriesMax; ++tries) {
         sys::yield_for_us(kPause_us);
-        error = sys::protect(slot, bytes, kReadWrite);
+        error = sys::protect(memory, bytes, kReadWrite);
     }
     HANARE_ASSERT(error == 0);
 }
@@ -84,11 +84,11 @@ int SegvRemap::allow_writes(std::byte* block, size_t bytes) noexcept {
 int SegvRemap::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     // Without rights before it moves: what stays behind is an empty mapping of the same rights, and
     // the kernel would supply it with zeros.
-    if (const int error = sys::protect(block, bytes, PROT_NONE); error != 0) return error;
+    if (sys::protect(block, bytes, PROT_NONE) != 0) return EAGAIN;
     const int error = sys::move_mapping(slot, block, bytes, kReadWrite);
     if (error == ENOMEM && withdraw_by_copy(block, slot, bytes) == 0) return 0;
     if (error != 0) {
-        sys::protect(block, bytes, kReadWrite);
+        allow_access(block, bytes);
         return error;
     }
     allow_access(slot, bytes);
