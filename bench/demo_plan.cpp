@@ -12,24 +12,7 @@ namespace {
 
 constexpr uint64_t kOrderMultiple = 64;  // rows of whole cache lines
 constexpr uint64_t kMatrixMin = 8 * kMiB;
-constexpr uint64_t kMemoryReserve = 256 * kMiB;  // for everything else on the machine
-constexpr uint64_t kDiskReserve = 256 * kMiB;
-constexpr uint64_t kLimitOverhead = 16 * kMiB;  // program, stacks, page tables
-constexpr uint64_t kFramesMin = 16;             // hanare_pool_options
-constexpr uint64_t kTableBytes = 16;            // of a pool, per block
-constexpr uint64_t kFileSlack = 64 * kMiB;      // vectors, rounding, swap header
-
-uint64_t budget_below(uint64_t limit_bytes) {
-    const uint64_t overhead = limit_bytes / 20 + kLimitOverhead;
-    return limit_bytes > overhead ? limit_bytes - overhead : 0;
-}
-
-uint64_t less(uint64_t value, uint64_t reserve) { return value > reserve ? value - reserve : 0; }
-
-uint64_t scaled(uint64_t value, uint64_t numerator, uint64_t denominator) {
-    const double share = static_cast<double>(numerator) / static_cast<double>(denominator);
-    return round_down(static_cast<uint64_t>(static_cast<double>(value) * share), kMiB);
-}
+constexpr uint64_t kFileSlack = 64 * kMiB;  // vectors, rounding, swap header
 
 // What the machine leaves for the matrix and for a limited system's memory.
 struct Room {
@@ -41,20 +24,16 @@ struct Room {
 Room room_of(const MachineRoom& machine) {
     Room room;
     // One file at a time: the store, the mapped file or the swap file, each as large as the matrix.
-    room.file_bytes = less(machine.free_disk_bytes, kDiskReserve + kFileSlack);
-    const uint64_t allowed = less(machine.file_bytes_max, kFileSlack);
+    room.file_bytes = less_reserve(machine.usable_disk_bytes(), kFileSlack);
+    const uint64_t allowed = less_reserve(machine.file_bytes_max, kFileSlack);
     room.is_limited = allowed < room.file_bytes;
     room.file_bytes = std::min(room.file_bytes, allowed);
-    room.memory_bytes = less(machine.available_memory_bytes, kMemoryReserve);
+    room.memory_bytes = machine.usable_memory_bytes();
     return room;
 }
 
-// The least memory whose budget holds twice the least number of blocks, because the pool's own
-// tables count, too.
 uint64_t limit_min(const DemoRequest& request, const Room& room) {
-    const uint64_t blocks = std::min(request.matrix_bytes, room.file_bytes) / request.block_bytes;
-    const uint64_t budget = 2 * kFramesMin * request.block_bytes + blocks * kTableBytes;
-    return round_up((budget + kLimitOverhead) * 20 / 19 + kOsPageBytes, kMiB);
+    return hanare_limit_min(std::min(request.matrix_bytes, room.file_bytes), request.block_bytes);
 }
 
 std::unexpected<Error> no_room(const std::string& directory, const MachineRoom& machine,
@@ -70,7 +49,7 @@ std::unexpected<Error> no_room(const std::string& directory, const MachineRoom& 
                 "%s has %s free, the demo needs %s at least: free some room there or name another "
                 "directory (--store file:DIR)",
                 directory.c_str(), format_size(machine.free_disk_bytes).c_str(),
-                format_size(kMatrixMin + kFileSlack + kDiskReserve).c_str());
+                format_size(kMatrixMin + kFileSlack + kRoomReserve).c_str());
 }
 
 // What smaller sizes cannot mend.
@@ -87,7 +66,7 @@ Result<void> check(const DemoRequest& request, const MachineRoom& machine, const
                     "%s of memory are available, the demo needs %s at least with blocks of %s: "
                     "end other programs or take smaller blocks (--block)",
                     format_size(machine.available_memory_bytes).c_str(),
-                    format_size(least + kMemoryReserve).c_str(), blocks.c_str());
+                    format_size(least + kRoomReserve).c_str(), blocks.c_str());
     }
     if (request.local_is_default) return {};
     const bool is_small = request.local_bytes < least;
@@ -109,7 +88,7 @@ Result<DemoPlan> plan_demo(const DemoRequest& request, const MachineRoom& machin
     uint64_t matrix = request.matrix_bytes;
     uint64_t limit = std::max(request.local_bytes, least);
     if (matrix > room.file_bytes) {
-        if (request.local_is_default) limit = scaled(limit, room.file_bytes, matrix);
+        if (request.local_is_default) limit = scaled_bytes(limit, room.file_bytes, matrix);
         matrix = room.file_bytes;
         plan.notes.push_back(
             "the matrix is smaller than the asked " + format_size(request.matrix_bytes) + ": " +
@@ -118,7 +97,7 @@ Result<DemoPlan> plan_demo(const DemoRequest& request, const MachineRoom& machin
                  : format_size(machine.free_disk_bytes) + " of disk are free"));
     }
     if (limit > room.memory_bytes) {
-        matrix = scaled(matrix, room.memory_bytes, limit);
+        matrix = scaled_bytes(matrix, room.memory_bytes, limit);
         limit = room.memory_bytes;
         plan.notes.push_back("matrix and local memory are smaller than asked: " +
                              format_size(machine.available_memory_bytes) +
@@ -128,7 +107,7 @@ Result<DemoPlan> plan_demo(const DemoRequest& request, const MachineRoom& machin
     plan.n = matv_order(std::max(matrix, kMatrixMin), kOrderMultiple);
     plan.matrix_bytes = plan.n * plan.n * sizeof(double);
     plan.limit_bytes = round_down(limit, kOsPageBytes);
-    plan.hanare_local_bytes = round_down(budget_below(plan.limit_bytes), kOsPageBytes);
+    plan.hanare_local_bytes = hanare_budget_bytes(plan.limit_bytes);
     plan.swap_bytes = round_up(plan.matrix_bytes, kMiB) + kFileSlack;
     if (plan.matrix_bytes <= plan.hanare_local_bytes) {
         plan.notes.push_back(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "bench/room.hpp"
 
 namespace hanare::bench {
 
@@ -20,12 +21,6 @@ struct DemoRequest {
     bool local_is_default = true;  // then it follows a smaller matrix, to keep its share
     std::string local_name;        // the option and where it was given, for messages
     std::string directory;         // where the files will be, for messages
-};
-
-struct MachineRoom {
-    uint64_t free_disk_bytes = 0;
-    uint64_t available_memory_bytes = 0;
-    uint64_t file_bytes_max = UINT64_MAX;  // ulimit -f
 };
 
 struct DemoPlan {

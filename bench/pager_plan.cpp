@@ -13,22 +13,6 @@ constexpr uint64_t kRatio = 4;  // of data to limit
 constexpr uint64_t kDataMin = 8 * kMiB;
 constexpr uint64_t kDataMax = uint64_t{1} << 50;
 constexpr uint64_t kSwapSlack = 64 * kMiB;
-constexpr uint64_t kReserve = 256 * kMiB;  // of disk and of memory, for everything else
-constexpr uint64_t kLimitOverhead = 16 * kMiB;
-constexpr uint64_t kFramesMin = 16;   // hanare_pool_options
-constexpr uint64_t kTableBytes = 16;  // of a pool, per block
-
-uint64_t less(uint64_t value, uint64_t reserve) { return value > reserve ? value - reserve : 0; }
-
-// The limit less 5 % and 16 MiB for the program, stacks and page tables.
-uint64_t budget_bytes(uint64_t limit_bytes) {
-    return round_down(less(limit_bytes, limit_bytes / 20 + kLimitOverhead), kOsPageBytes);
-}
-
-uint64_t scaled_bytes(uint64_t value, uint64_t numerator, uint64_t denominator) {
-    const double share = static_cast<double>(numerator) / static_cast<double>(denominator);
-    return round_down(static_cast<uint64_t>(static_cast<double>(value) * share), kMiB);
-}
 
 uint64_t swap_bytes(uint64_t data_bytes) { return round_up(2 * data_bytes, kMiB) + kSwapSlack; }
 
@@ -46,14 +30,6 @@ uint64_t memory_bytes(const PagerRequest& request, uint64_t data_bytes, uint64_t
                       bool with_plain) {
     return request.limited_systems * limit_bytes + (with_plain ? data_bytes : 0) +
            (request.has_zram ? data_bytes : 0);  // which incompressible data fills
-}
-
-// The least memory whose budget holds twice the least number of blocks, because the pool's own
-// tables count, too.
-uint64_t limit_min(const PagerRequest& request, uint64_t data_bytes) {
-    const uint64_t tables = data_bytes / request.block_bytes * kTableBytes;
-    const uint64_t budget = 2 * kFramesMin * request.block_bytes + tables;
-    return round_up((budget + kLimitOverhead) * 20 / 19 + kOsPageBytes, kMiB);
 }
 
 void shrink(PagerPlan& plan, uint64_t room_bytes, uint64_t needed_bytes,
@@ -75,7 +51,7 @@ void shrink_together(PagerPlan& plan, uint64_t room_bytes, uint64_t needed_bytes
 void shrink_to_files(PagerPlan& plan, const PagerRequest& request, uint64_t file_bytes_max) {
     if (const uint64_t longest = longest_file_bytes(request, plan.data_bytes);
         longest > file_bytes_max) {
-        shrink(plan, less(file_bytes_max, kSwapSlack), longest - kSwapSlack,
+        shrink(plan, less_reserve(file_bytes_max, kSwapSlack), longest - kSwapSlack,
                "one file of " + format_size(longest) + " is needed, and files may have " +
                    format_size(file_bytes_max) + " (ulimit -f)");
     }
@@ -83,7 +59,7 @@ void shrink_to_files(PagerPlan& plan, const PagerRequest& request, uint64_t file
 
 // What more room would not mend.
 Result<void> check_sizes(const PagerRequest& request, const PagerPlan& plan) {
-    const uint64_t least = limit_min(request, plan.data_bytes);
+    const uint64_t least = hanare_limit_min(plan.data_bytes, request.block_bytes);
     const std::string blocks = " for blocks of " + config::exact_size(request.block_bytes);
     const auto check = [&](const char* flag, uint64_t bytes, uint64_t bytes_min) -> Result<void> {
         if (bytes >= bytes_min && bytes <= kDataMax) return {};
@@ -92,7 +68,8 @@ Result<void> check_sizes(const PagerRequest& request, const PagerPlan& plan) {
             bytes < bytes_min ? "is too small" + blocks : "is too large",
             config::exact_size(bytes_min) + " to " + config::exact_size(kDataMax));
     };
-    if (request.limit_bytes != 0) HANARE_TRY(check("--local", request.limit_bytes, least));
+    if (request.limit_bytes != 0)
+        HANARE_TRY(check(request.limit_name.c_str(), request.limit_bytes, least));
     if (request.data_bytes != 0) {
         const uint64_t data_min = request.limit_bytes != 0 ? kDataMin : kRatio * least;
         HANARE_TRY(check("--size", request.data_bytes, data_min));
@@ -110,12 +87,12 @@ Result<PagerPlan> plan_pager(const PagerRequest& request, const MachineRoom& roo
     plan.data_bytes = request.data_bytes != 0 ? request.data_bytes : kRatio * plan.limit_bytes;
 
     HANARE_TRY(check_sizes(request, plan));
-    const uint64_t disk = less(room.free_disk_bytes, kReserve);
+    const uint64_t disk = room.usable_disk_bytes();
     if (const uint64_t needed = disk_bytes(request, plan.data_bytes); needed > disk) {
         shrink_together(plan, disk, needed, "disk");
     }
     shrink_to_files(plan, request, room.file_bytes_max);
-    const uint64_t memory = less(room.available_memory_bytes, kReserve);
+    const uint64_t memory = room.usable_memory_bytes();
     bool with_plain = request.has_plain;
     if (with_plain && memory_bytes(request, plan.data_bytes, plan.limit_bytes, true) > memory) {
         with_plain = false;
@@ -127,9 +104,10 @@ Result<PagerPlan> plan_pager(const PagerRequest& request, const MachineRoom& roo
 
     plan.data_bytes = round_down(plan.data_bytes, kMiB);
     plan.limit_bytes = round_down(plan.limit_bytes, kOsPageBytes);
-    plan.hanare_local_bytes = budget_bytes(plan.limit_bytes);
+    plan.hanare_local_bytes = hanare_budget_bytes(plan.limit_bytes);
     plan.swap_bytes = swap_bytes(plan.data_bytes);
-    if (plan.data_bytes < kDataMin || plan.limit_bytes < limit_min(request, plan.data_bytes)) {
+    if (plan.data_bytes < kDataMin ||
+        plan.limit_bytes < hanare_limit_min(plan.data_bytes, request.block_bytes)) {
         if (longest_file_bytes(request, kDataMin) > room.file_bytes_max) {
             return fail(HANARE_STATUS_LIMIT,
                         "files may have %s, too little for these systems: raise the limit "

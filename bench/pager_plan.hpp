@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "bench/demo_plan.hpp"
+#include "bench/room.hpp"
 
 namespace hanare::bench {
 
@@ -18,6 +18,7 @@ struct PagerRequest {
     uint64_t data_bytes = 0;   // 0: four times the limit
     uint64_t limit_bytes = 0;  // 0: a quarter of the data
     uint64_t default_limit_bytes = 0;
+    std::string limit_name = "--local";  // the option and where it was given, for messages
     uint64_t block_bytes = 0;
     uint32_t limited_systems = 0;  // alive at once, the raw device's buffers included
     uint32_t files = 0;            // as large as the data

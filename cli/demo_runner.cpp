@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/demo_runner.hpp"
 
-#include <poll.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
 #include <optional>
 
 #include "base/units.hpp"
 #include "bench/memory.hpp"
 #include "bench/table.hpp"
+#include "cli/conditions.hpp"
+#include "cli/worker_lines.hpp"
 #include "sys/block_device.hpp"
-#include "sys/cgroup.hpp"
 #include "sys/child.hpp"
 #include "sys/interrupt.hpp"
-#include "sys/swap_file.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -67,31 +63,16 @@ private:
     std::vector<uint64_t> y_;
 };
 
-enum class Ending { kClosed, kInterrupted, kTooSlow };
-
 // Passes the worker's lines on until it closes its end, a signal asks us to stop or the time is up.
-Ending listen(int worker_fd, int interrupt_fd, uint32_t patience_s, Conversation& conversation) {
-    using Clock = std::chrono::steady_clock;
-    const auto deadline = Clock::now() + std::chrono::seconds(patience_s);
-    std::string pending;
-    char buffer[16384];
+WorkerLines::Next listen(int worker_fd, int interrupt_fd, uint32_t patience_s,
+                         Conversation& conversation) {
+    const auto deadline = WorkerLines::Clock::now() + std::chrono::seconds(patience_s);
+    WorkerLines lines(worker_fd, interrupt_fd);
+    std::string line;
     while (true) {
-        pollfd waited[2] = {{worker_fd, POLLIN, 0}, {interrupt_fd, POLLIN, 0}};
-        const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-        if (left <= 0) return Ending::kTooSlow;
-        if (poll(waited, 2, static_cast<int>(left)) < 0 && errno != EINTR) return Ending::kClosed;
-        if (sys::Interrupt::requested()) return Ending::kInterrupted;
-        if (waited[0].revents == 0) continue;
-        const ssize_t got = read(worker_fd, buffer, sizeof buffer);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return Ending::kClosed;
-        pending.append(buffer, static_cast<size_t>(got));
-        size_t begin = 0;
-        for (size_t end; (end = pending.find('\n', begin)) != std::string::npos; begin = end + 1) {
-            conversation.hear(pending.substr(begin, end - begin));
-        }
-        pending.erase(0, begin);
+        const WorkerLines::Next next = lines.next(deadline, line);
+        if (next != WorkerLines::Next::kLine) return next;
+        conversation.hear(line);
     }
 }
 
@@ -115,11 +96,12 @@ DemoOutcome run_worker(const DemoJob& job, const std::string& label, const DemoS
     if (!child) return {.kind = Kind::kFailed, .text = child.error().text};
     Conversation conversation(label, setting.plan.matrix_bytes, progress);
     const uint32_t patience_s = job.system == "hanare" ? kHanarePatience_s : setting.patience_s;
-    const Ending ending = listen(child->output_fd(), interrupt_fd, patience_s, conversation);
-    if (ending != Ending::kClosed) child->kill();
+    const WorkerLines::Next ending =
+        listen(child->output_fd(), interrupt_fd, patience_s, conversation);
+    if (ending != WorkerLines::Next::kClosed) child->kill();
     const auto status = child->wait();
-    if (ending == Ending::kInterrupted) return {.kind = Kind::kInterrupted};
-    if (ending == Ending::kTooSlow) {
+    if (ending == WorkerLines::Next::kInterrupted) return {.kind = Kind::kInterrupted};
+    if (ending == WorkerLines::Next::kTooSlow) {
         return {.kind = Kind::kFailed, .text = bench::format("stopped after %u s", patience_s)};
     }
     if (!conversation.error().empty()) return {.kind = Kind::kFailed, .text = conversation.error()};
@@ -150,39 +132,21 @@ DemoOutcome run_demo_system(const std::string& system, const std::string& label,
     if (const auto warm = bench::warm_memory(memory_bytes); !warm) {
         return {.kind = Kind::kFailed, .text = warm.error().text};
     }
-    // Removed in reverse order, after the worker has ended.
-    std::optional<sys::SwapFile> swap;
-    std::optional<sys::MemoryCgroup> cgroup;
-    std::string note;
-    if (system != "plain") {
-        auto created =
-            sys::MemoryCgroup::create("hanare-demo", setting.plan.limit_bytes, setting.guardian);
-        if (created) {
-            cgroup = std::move(*created);
-            job.cgroup = cgroup->directory();
-        } else if (system == "hanare") {
-            note = std::string("without a cgroup, by its own budget: ") + created.error().text;
-        } else {
-            return {.kind = Kind::kLeftOut,
-                    .text = std::string("no memory cgroup: ") + created.error().text};
-        }
-    }
-    if (system == "swap") {
-        auto created =
-            sys::SwapFile::create(job.directory, setting.plan.swap_bytes, setting.guardian);
-        if (!created) return {.kind = Kind::kLeftOut, .text = created.error().text};
-        swap = std::move(*created);
-    }
+    auto conditions = Conditions::make({.cgroup_prefix = system == "plain" ? "" : "hanare-demo",
+                                        .limit_bytes = setting.plan.limit_bytes,
+                                        .needs_cgroup = system != "hanare",
+                                        .swap = system == "swap" ? Swap::kFile : Swap::kNone,
+                                        .swap_bytes = setting.plan.swap_bytes,
+                                        .directory = job.directory,
+                                        .guardian = setting.guardian});
+    if (!conditions) return {.kind = Kind::kLeftOut, .text = conditions.error().text};
+    const sys::MemoryCgroup* const cgroup = conditions->cgroup();
+    if (cgroup != nullptr) job.cgroup = cgroup->directory();
     DemoOutcome outcome = run_worker(job, label, setting, interrupt_fd, progress);
-    outcome.note = note;
-    outcome.run.limited = cgroup.has_value();
-    if (cgroup) {
-        outcome.run.cgroup_peak_bytes = cgroup->peak_bytes().value_or(0);
-        if (const auto removed = cgroup->remove(); !removed) outcome.note += removed.error().text;
-    }
-    if (swap) {
-        if (const auto removed = swap->remove(); !removed) outcome.note += removed.error().text;
-    }
+    outcome.note = conditions->note();
+    outcome.run.limited = cgroup != nullptr;
+    if (cgroup != nullptr) outcome.run.cgroup_peak_bytes = cgroup->peak_bytes().value_or(0);
+    for (const std::string& note : conditions->undo()) outcome.note += note;
     return outcome;
 }
 

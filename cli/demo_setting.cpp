@@ -7,12 +7,9 @@
 
 #include "base/units.hpp"
 #include "cli/commands.hpp"
+#include "cli/store_directory.hpp"
 #include "config/rules.hpp"
-#include "config/store_spec.hpp"
 #include "sys/block_device.hpp"
-#include "sys/file.hpp"
-#include "sys/memory_limits.hpp"
-#include "sys/platform.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -54,16 +51,7 @@ Result<DemoSetting> make_setting(const DemoFlags& flags) {
     job.block_bytes = options.block_bytes;
     job.engine = config::value_text(options, OptionId::engine);
     job.read_ahead_blocks = options.read_ahead_blocks;
-    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
-    job.directory = store.directory;
-    HANARE_TRY_ASSIGN(const sys::DirectoryReport directory, sys::probe_directory(job.directory));
-    if (directory.in_memory && !options.allow_tmpfs) {
-        return fail(
-            HANARE_STATUS_STORE_UNAVAILABLE,
-            "--store: %s is in memory (%s), where nothing can be put away; name a directory "
-            "on a disk, or set TMPDIR",
-            job.directory.c_str(), directory.file_system.c_str());
-    }
+    HANARE_TRY_ASSIGN(job.directory, store_directory(options));
     if (const auto device = sys::block_device_of(job.directory)) job.device = *device;
 
     bench::DemoRequest request;
@@ -74,11 +62,7 @@ Result<DemoSetting> make_setting(const DemoFlags& flags) {
     request.local_name = "local (" + source + ")";
     request.block_bytes = options.block_bytes;
     request.directory = job.directory;
-    bench::MachineRoom room;
-    room.file_bytes_max = sys::file_bytes_max();
-    HANARE_TRY_ASSIGN(room.free_disk_bytes, sys::free_disk_bytes(job.directory));
-    HANARE_TRY_ASSIGN(const sys::MemoryLimit limit, sys::effective_memory_limit());
-    room.available_memory_bytes = limit.bytes;
+    HANARE_TRY_ASSIGN(const bench::MachineRoom room, bench::machine_room(job.directory));
     HANARE_TRY_ASSIGN(setting.plan, bench::plan_demo(request, room));
     job.n = setting.plan.n;
     job.local_bytes = setting.plan.hanare_local_bytes;

@@ -8,10 +8,9 @@
 #include "bench/matv.hpp"
 #include "bench/memory.hpp"
 #include "cli/commands.hpp"
-#include "sys/block_device.hpp"
+#include "cli/moved_bytes.hpp"
 #include "sys/cgroup.hpp"
 #include "sys/process_usage.hpp"
-#include "sys/swap_file.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -41,19 +40,20 @@ Result<std::unique_ptr<bench::Memory>> open_memory(const DemoJob& job) {
 // Everything that is counted around the run.
 struct Counts {
     sys::ProcessUsage usage;
-    sys::DeviceBytes device;  // for kernel swap: what went through swap
+    sys::DeviceBytes moved;
     hanare_counters hanare = {};
 };
+
+Backing backing_of(const DemoJob& job) {
+    if (job.system == "hanare") return Backing::kStore;
+    if (job.system == "swap") return Backing::kSwap;
+    return job.system == "plain" || job.device.empty() ? Backing::kNone : Backing::kDevice;
+}
 
 Result<Counts> count(const DemoJob& job, bench::Memory& memory) {
     Counts counts;
     HANARE_TRY_ASSIGN(counts.usage, sys::process_usage());
-    if (job.system == "swap") {
-        HANARE_TRY_ASSIGN(const sys::SwapTraffic traffic, sys::swap_traffic());
-        counts.device = {traffic.read_bytes, traffic.written_bytes};
-    } else if (!job.device.empty()) {
-        HANARE_TRY_ASSIGN(counts.device, sys::block_device_bytes(job.device));
-    }
+    HANARE_TRY_ASSIGN(counts.moved, moved_bytes(backing_of(job), job.device, memory));
     HANARE_TRY_ASSIGN(counts.hanare, memory.counters());
     return counts;
 }
@@ -66,21 +66,15 @@ DemoResult difference(const DemoJob& job, const Counts& before, const Counts& af
     result.multiply_s = times.seconds[2];
     result.major_faults = after.usage.major_faults - before.usage.major_faults;
     result.peak_resident_bytes = after.usage.peak_resident_bytes;
+    result.moved_known = backing_of(job) != Backing::kNone;
+    result.read_bytes = after.moved.read - before.moved.read;
+    result.written_bytes = after.moved.written - before.moved.written;
     if (job.system == "hanare") {
-        result.moved_known = true;
-        result.read_bytes = after.hanare.read_bytes - before.hanare.read_bytes;
-        result.written_bytes = after.hanare.written_bytes - before.hanare.written_bytes;
         const auto faults = [](const hanare_counters& counters) {
             return counters.read_faults + counters.write_faults + counters.upgrade_faults;
         };
         result.faults = faults(after.hanare) - faults(before.hanare);
         return result;
-    }
-    // Plain memory does not use the device; what others moved meanwhile is not its traffic.
-    result.moved_known = job.system == "swap" || (!job.device.empty() && job.system != "plain");
-    if (result.moved_known) {
-        result.read_bytes = after.device.read - before.device.read;
-        result.written_bytes = after.device.written - before.device.written;
     }
     result.faults = after.usage.minor_faults - before.usage.minor_faults + result.major_faults;
     return result;

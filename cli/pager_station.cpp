@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
-#include "base/units.hpp"
 #include "bench/table.hpp"
 #include "sys/interrupt.hpp"
 
@@ -31,35 +31,24 @@ bool is_cold(bench::PagerCase which) {
 
 }  // namespace
 
-// What the system needs around it; a reply when it cannot have that.
-std::optional<PagerReply> PagerStation::make_conditions(PagerJob& job) {
-    if (system_.kind == "swap") {
-        auto created =
-            sys::SwapFile::create(job.directory, setting_.plan.swap_bytes, setting_.guardian);
-        if (!created) return PagerReply{Kind::kLeftOut, created.error().text};
-        swap_ = std::move(*created);
-    }
-    if (system_.kind == "zram") {
-        auto created =
-            sys::ZramSwap::create(job.directory, setting_.plan.swap_bytes, setting_.guardian);
-        if (!created) return PagerReply{Kind::kLeftOut, created.error().text};
-        zram_ = std::move(*created);
-    }
-    if (!system_.is_limited()) return std::nullopt;
-    auto created = sys::MemoryCgroup::create("hanare-bench-" + as_file_name(system_.name),
-                                             setting_.plan.limit_bytes, setting_.guardian);
-    if (created) {
-        cgroup_ = std::move(*created);
-        job.cgroup = cgroup_->directory();
-        if (!system_.swaps()) (void)cgroup_->keep_out_of_swap();  // which most machines do not have
-        return std::nullopt;
-    }
-    if (system_.is_hanare()) {
-        notes_.push_back(std::string("without a cgroup, by its own budget: ") +
-                         created.error().text);
-        return std::nullopt;
-    }
-    return PagerReply{Kind::kLeftOut, std::string("no memory cgroup: ") + created.error().text};
+Result<void> PagerStation::make_conditions(PagerJob& job) {
+    const std::string& kind = system_.kind;
+    HANARE_TRY_ASSIGN(
+        conditions_,
+        Conditions::make({.cgroup_prefix = system_.is_limited()
+                                               ? "hanare-bench-" + as_file_name(system_.name)
+                                               : "",
+                          .limit_bytes = setting_.plan.limit_bytes,
+                          .needs_cgroup = !system_.is_hanare(),
+                          .swap = kind == "swap"   ? Swap::kFile
+                                  : kind == "zram" ? Swap::kZram
+                                                   : Swap::kNone,
+                          .swap_bytes = setting_.plan.swap_bytes,
+                          .directory = job.directory,
+                          .guardian = setting_.guardian}));
+    if (conditions_->cgroup() != nullptr) job.cgroup = conditions_->cgroup()->directory();
+    if (!conditions_->note().empty()) notes_.push_back(conditions_->note());
+    return {};
 }
 
 PagerReply PagerStation::open(int threads, uint64_t seed) {
@@ -69,7 +58,9 @@ PagerReply PagerStation::open(int threads, uint64_t seed) {
     job.threads = threads;
     job.seed = seed;
     if (!system_.engine.empty()) job.engine = system_.engine;
-    if (auto reply = make_conditions(job)) return *reply;
+    if (const auto made = make_conditions(job); !made) {
+        return {Kind::kLeftOut, made.error().text};
+    }
     auto child =
         sys::Child::start({"hanare", "bench", "pager", "--worker", nlohmann::json(job).dump()},
                           sys::Child::Input::kFromUs);
@@ -82,7 +73,7 @@ PagerReply PagerStation::open(int threads, uint64_t seed) {
 PagerReply PagerStation::prepare(bench::PagerCase which) {
     PagerReply reply = ask({{"prepare", bench::pager_case_name(which)}});
     // Pages that were written to a swap file may still be in memory as well.
-    if (reply.is_done() && is_cold(which) && system_.kind == "swap" && cgroup_) cgroup_->reclaim();
+    if (reply.is_done() && is_cold(which) && system_.kind == "swap") cgroup()->reclaim();
     return reply;
 }
 
@@ -130,16 +121,9 @@ PagerReply PagerStation::ended() {
     if (sys::Interrupt::requested()) return {Kind::kInterrupted};
     const auto status = child_->wait();
     std::string text = status ? sys::describe_wait_status(*status) : status.error().text;
-    if (cgroup_ && cgroup_->oom_kills().value_or(0) > 0) text += ", out of the cgroup's memory";
+    if (cgroup() != nullptr && cgroup()->oom_kills().value_or(0) > 0)
+        text += ", out of the cgroup's memory";
     return {Kind::kFailed, text};
-}
-
-void PagerStation::note_zram() {
-    if (!zram_) return;
-    if (const auto peak = zram_->peak_bytes()) {
-        notes_.push_back("its device held " + format_size(*peak) +
-                         " of memory beyond the limit; the data cannot be compressed");
-    }
 }
 
 void PagerStation::close() {
@@ -153,17 +137,9 @@ void PagerStation::close() {
         (void)child_->wait();
         child_.reset();
     }
-    note_zram();
-    const auto undo = [this](auto& condition) {
-        if (!condition) return;
-        if (const auto removed = condition->remove(); !removed) {
-            notes_.push_back(removed.error().text);
-        }
-        condition.reset();
-    };
-    undo(cgroup_);
-    undo(zram_);
-    undo(swap_);
+    if (!conditions_) return;
+    for (std::string& note : conditions_->undo()) notes_.push_back(std::move(note));
+    conditions_.reset();
 }
 
 }  // namespace hanare::cli

@@ -11,13 +11,11 @@
 
 #include "base/result.hpp"
 #include "bench/pager_plan.hpp"
+#include "cli/conditions.hpp"
 #include "cli/pager_worker.hpp"
 #include "cli/worker_lines.hpp"
-#include "sys/cgroup.hpp"
 #include "sys/child.hpp"
 #include "sys/guardian.hpp"
-#include "sys/swap_file.hpp"
-#include "sys/zram_swap.hpp"
 
 namespace hanare::cli {
 
@@ -77,19 +75,16 @@ public:
     const std::vector<std::string>& notes() const { return notes_; }
 
 private:
-    std::optional<PagerReply> make_conditions(PagerJob& job);
+    Result<void> make_conditions(PagerJob& job);
+    sys::MemoryCgroup* cgroup() { return conditions_->cgroup(); }
     PagerReply ask(const nlohmann::json& command);
     PagerReply await(const char* expected);
     PagerReply ended();
-    void note_zram();
 
     PagerSystem system_;
     const PagerSetting& setting_;
     std::vector<std::string> notes_;
-    // Undone in reverse order.
-    std::optional<sys::SwapFile> swap_;
-    std::optional<sys::ZramSwap> zram_;
-    std::optional<sys::MemoryCgroup> cgroup_;
+    std::optional<Conditions> conditions_;
     std::optional<sys::Child> child_;
     std::optional<WorkerLines> lines_;
 };

@@ -176,7 +176,13 @@ Result<void> work(const PagerJob& job) {
 }  // namespace
 
 int run_pager_worker(const std::string& job) {
-    const auto done = work(nlohmann::json::parse(job).get<PagerJob>());
+    const auto parsed = nlohmann::json::parse(job, nullptr, false);
+    if (!parsed.is_object()) {
+        return report(
+            fail(HANARE_STATUS_INVALID_ARGUMENT, "--worker: only the bench itself may use it")
+                .error());
+    }
+    const auto done = work(parsed.get<PagerJob>());
     if (done) return kExitSuccess;
     tell({{"error", done.error().text}, {"status", done.error().status}});
     return kExitInternalFailure;

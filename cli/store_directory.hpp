@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The directory of a file store, for commands that put files of their own beside it.  Any thread.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "config/options.hpp"
+
+namespace hanare::cli {
+
+// STORE_UNAVAILABLE where it cannot be used, or is in memory and that is not allowed.
+Result<std::string> store_directory(const config::Options& options);
+
+}  // namespace hanare::cli
