@@ -3,7 +3,9 @@
 // Less than a root shell on a bare machine: an ordinary user, and seccomp filters as containers
 // have them.
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -160,13 +162,30 @@ API_TEST_SCENARIO(tests_as_nobody) {
     return result;
 }
 
+// Scenarios are programs of their own, which an ordinary user must be able to load.
+bool others_may_load_the_library() {
+    if (geteuid() != 0) return true;
+    Dl_info library = {};
+    if (dladdr(reinterpret_cast<void*>(hanare_pool_open), &library) == 0) return false;
+    const std::string path = library.dli_fname;
+    return sys::testing::run_in_child([&]() -> std::string {
+               if (!sys::testing::become_nobody()) return "still root";
+               return access(path.c_str(), R_OK) == 0 ? "" : "closed";
+           })
+        .empty();
+}
+
 TEST_F(ContainerTest, TestsPassThere) {
-    const Outcome outcome = run_scenario(
-        "tests_as_nobody",
-        {directory_.path(),
-         "*DataTest.*segv_remap_[46]*:*AdviceTest.*segv*:*PinTest.*segv*:*SystemCallTest.*segv*:"
-         "*RegionsTest.*segv*:*FlushTest.*segv*:*ThreadsTest.*segv*:*ForkTest.*segv*",
-         "in a container"});
+    std::string tests =
+        "*DataTest.*segv_remap_[46]*:*AdviceTest.*segv*:*PinTest.*segv*:*SystemCallTest.*segv*:"
+        "*RegionsTest.*segv*:*FlushTest.*segv*";
+    if (others_may_load_the_library()) {
+        tests += ":*ThreadsTest.*segv*:*ForkTest.*segv*";
+    } else {
+        std::puts("without ThreadsTest and ForkTest: the build directory is closed to others");
+    }
+    const Outcome outcome =
+        run_scenario("tests_as_nobody", {directory_.path(), tests, "in a container"});
     EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
 }
 
