@@ -85,6 +85,10 @@ void leave_parent(int socket, int socket_number) {
             std::erase(promises, promise);
         }
     }
+    // What a cgroup's processes have in swap is given up with them, and not brought back.
+    std::stable_partition(promises.begin(), promises.end(), [](const std::string& promise) {
+        return promise.front() == static_cast<char>(Undo::kCgroup);
+    });
     for (const std::string& promise : promises) undo(promise);
     _exit(0);
 }

@@ -34,7 +34,7 @@ public:
     Guardian& operator=(Guardian&& other) noexcept;
     ~Guardian();  // what is still registered is undone; waits for that
 
-    // Undone in the order of registration.
+    // Undone in the order of registration, but cgroups first.
     void watch(Undo kind, const std::string& path) noexcept { tell('+', kind, path); }
     void release(Undo kind, const std::string& path) noexcept { tell('-', kind, path); }
     pid_t pid() const { return pid_; }

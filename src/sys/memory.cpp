@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/units.hpp"
+#include "sys/file.hpp"
 #include "sys/inject.hpp"
 
 namespace hanare::sys {
@@ -106,7 +107,7 @@ int make_inaccessible(void* address, size_t bytes) noexcept {
 
 int poison(void* address, size_t bytes) noexcept {
     const int saved_errno = errno;
-    const int empty = memfd_create("hanare-poison", MFD_CLOEXEC);
+    const int empty = above_standard(memfd_create("hanare-poison", MFD_CLOEXEC));
     void* mapped = MAP_FAILED;
     if (empty >= 0) {
         mapped = mmap(address, bytes, PROT_READ | PROT_WRITE,
