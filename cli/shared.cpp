@@ -3,6 +3,7 @@
 // What all subcommands share: option flags, running, reporting.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "cli/commands.hpp"
@@ -39,6 +40,8 @@ std::shared_ptr<config::Overrides> add_option_flags(CLI::App& subcommand,
 Result<config::Options> load_and_apply(const config::Overrides& overrides) {
     HANARE_TRY_ASSIGN(config::Options options, config::load_options(overrides));
     telemetry::apply_log_options(options);
+    // The library and what we start would warn of them again.
+    for (const std::string& name : config::unknown_variables()) unsetenv(name.c_str());
     return options;
 }
 

@@ -122,17 +122,17 @@ std::string variable_suggestion(std::string_view name, std::span<const std::stri
     return "; did you mean '" + std::string(kEnvironmentPrefix) + std::string(near) + "'?";
 }
 
-void note_unknown_variables(Options& options) {
+std::vector<std::string_view> known_variables() {
     std::vector<std::string_view> known = {kFileVariable};
     for (const OptionRow& row : option_rows()) known.push_back(row.environment);
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-        const std::string_view variable(*entry);
-        const std::string_view name = variable.substr(0, variable.find('='));
-        if (!name.starts_with(kEnvironmentPrefix)) continue;
-        if (std::ranges::find(known, name) != known.end() || is_of_the_project(name)) continue;
+    return known;
+}
+
+void note_unknown_variables(Options& options) {
+    for (const std::string& name : unknown_variables()) {
         options.warnings.push_back("the environment variable " + in_quotes(name) +
                                    " is unknown and has no effect" +
-                                   variable_suggestion(name, known));
+                                   variable_suggestion(name, known_variables()));
     }
 }
 
@@ -173,6 +173,18 @@ std::span<const OptionRow> option_rows() {
 #undef OPTION
     }};
     return rows;
+}
+
+std::vector<std::string> unknown_variables() {
+    const std::vector<std::string_view> known = known_variables();
+    std::vector<std::string> unknown;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view variable(*entry);
+        const std::string_view name = variable.substr(0, variable.find('='));
+        if (!name.starts_with(kEnvironmentPrefix) || is_of_the_project(name)) continue;
+        if (std::ranges::find(known, name) == known.end()) unknown.emplace_back(name);
+    }
+    return unknown;
 }
 
 Result<Options> load_options(const Overrides& overrides) {

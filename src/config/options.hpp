@@ -59,6 +59,9 @@ using Overrides = std::vector<Override>;
 
 Result<Options> load_options(const Overrides& overrides = {});
 
+// HANARE_* variables of the environment that mean nothing.
+std::vector<std::string> unknown_variables();
+
 // What is known about an option without loading it.
 struct OptionRow {
     OptionId id;
