@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kOrderMultiple = 64;  // rows of whole cache lines
 constexpr uint64_t kMatrixMin = 8 * kMiB;
-constexpr uint64_t kFileSlack = 64 * kMiB;  // vectors, rounding, swap header
+constexpr uint64_t kExtentAlignment = 4 * kMiB;  // of a store
+constexpr uint64_t kFileSlack = 64 * kMiB;       // vectors, rounding, swap header
 
 // What the machine leaves for the matrix and for a limited system's memory.
 struct Room {
@@ -108,6 +109,11 @@ Result<DemoPlan> plan_demo(const DemoRequest& request, const MachineRoom& machin
     plan.matrix_bytes = plan.n * plan.n * sizeof(double);
     plan.limit_bytes = round_down(limit, kOsPageBytes);
     plan.hanare_local_bytes = hanare_budget_bytes(plan.limit_bytes);
+    // A region each for the matrix and two vectors.
+    const auto extent_bytes = [&](uint64_t bytes) {
+        return round_up(round_up(bytes, request.block_bytes), kExtentAlignment);
+    };
+    plan.store_bytes = extent_bytes(plan.matrix_bytes) + 2 * extent_bytes(plan.n * sizeof(double));
     plan.swap_bytes = round_up(plan.matrix_bytes, kMiB) + kFileSlack;
     if (plan.matrix_bytes <= plan.hanare_local_bytes) {
         plan.notes.push_back(

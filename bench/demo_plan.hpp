@@ -29,6 +29,7 @@ struct DemoPlan {
     uint64_t limit_bytes = 0;             // of every limited system's cgroup
     uint64_t hanare_local_bytes = 0;      // the limit less 5 % and 16 MiB
     uint64_t swap_bytes = 0;              // size of the swap file
+    uint64_t store_bytes = 0;             // what a store must hold
     std::vector<std::string> notes;       // what was made smaller, and why
     std::optional<std::string> no_plain;  // why the matrix does not fit into plain memory
 };

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,9 +48,13 @@ Result<double> pass(int file, bool write, const DeviceProbeOptions& options,
     const auto start = std::chrono::steady_clock::now();
     {
         std::vector<std::jthread> threads;
-        for (int i = 0; i < options.depth; ++i) {
-            threads.emplace_back(
-                work, buffers.address() + static_cast<uint64_t>(i) * options.transfer_bytes);
+        try {
+            for (int i = 0; i < options.depth; ++i) {
+                threads.emplace_back(
+                    work, buffers.address() + static_cast<uint64_t>(i) * options.transfer_bytes);
+            }
+        } catch (const std::system_error& refused) {
+            error = refused.code().value();  // the others end with that
         }
     }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

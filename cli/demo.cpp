@@ -221,20 +221,23 @@ void add_demo(CLI::App& app) {
         "demo",
         "matrix-vector product with a matrix larger than memory: Hanare, mmap, swap, plain");
     auto flags = std::make_shared<DemoFlags>();
-    demo->add_option("--size", flags->size, "size of the matrix")->capture_default_str();
+    demo->add_option("--size", flags->size, "size of the matrix, 8M or more")
+        ->capture_default_str();
     demo->add_option("--systems", flags->systems,
                      "comma-separated, of plain, mmap, mmap-seq (MADV_SEQUENTIAL), swap, hanare")
         ->capture_default_str();
-    demo->add_option("--rounds", flags->rounds, "runs of each system; the median counts")
+    demo->add_option("--rounds", flags->rounds, "runs of each system, 1 to 99; the median counts")
         ->capture_default_str();
     demo->add_option("--patience", flags->patience_s,
-                     "seconds after which a system other than hanare is stopped")
+                     "seconds after which a system other than hanare is stopped, 1 to 86400")
         ->capture_default_str();
     demo->add_option("--json", flags->json, "write the results to this file");
     demo->add_option("--worker", flags->worker)->group("");  // how the demo runs itself
     flags->overrides =
         add_option_flags(*demo, {OptionId::local_bytes, OptionId::store, OptionId::block_bytes,
                                  OptionId::engine, OptionId::read_ahead_blocks});
+    demo->get_option("--local")->description(
+        "memory of each limited system, and of Hanare less 5 % and 16 MiB (default 512M)");
     set_run(*demo, [flags] { return run(*flags); });
 }
 

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/store_directory.hpp"
 #include "config/rules.hpp"
+#include "config/store_spec.hpp"
 #include "sys/block_device.hpp"
 
 namespace hanare::cli {
@@ -20,6 +21,20 @@ constexpr uint64_t kDefaultLocal = 512 * kMiB;
 constexpr config::Range kRoundsAllowed(1, 99);
 constexpr config::Range kPatienceAllowed_s(1, 86400);
 constexpr const char* kSystems[] = {"plain", "mmap", "mmap-seq", "swap", "hanare"};
+
+// The size that a store SPEC may name.
+Result<void> check_store_size(const config::Options& options, const bench::DemoPlan& plan,
+                              uint64_t free_bytes) {
+    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
+    const bool is_small = store.size_bytes < plan.store_bytes;
+    if (store.size_bytes == 0 || (!is_small && store.size_bytes <= free_bytes)) return {};
+    const std::string source = options.sources[static_cast<size_t>(OptionId::store)];
+    return config::bad_value(
+        "store (" + source + ")", options.store,
+        is_small ? "is too small for a matrix of " + format_size(plan.matrix_bytes)
+                 : "is more than the " + format_size(free_bytes) + " that are free there",
+        "a size of " + config::exact_size(plan.store_bytes) + " or more, or none");
+}
 
 }  // namespace
 
@@ -37,8 +52,9 @@ Result<std::vector<std::string>> parse_systems(const std::string& list) {
         }
         systems.push_back(name);
     }
-    if (!systems.empty()) return systems;
-    return fail(HANARE_STATUS_INVALID_ARGUMENT, "--systems: name at least one");
+    if (!systems.empty() && !list.ends_with(',')) return systems;
+    return config::bad_value("--systems", list, "lacks a name",
+                             "one or more of plain, mmap, mmap-seq, swap and hanare");
 }
 
 Result<DemoSetting> make_setting(const DemoFlags& flags) {
@@ -64,6 +80,7 @@ Result<DemoSetting> make_setting(const DemoFlags& flags) {
     request.directory = job.directory;
     HANARE_TRY_ASSIGN(const bench::MachineRoom room, bench::machine_room(job.directory));
     HANARE_TRY_ASSIGN(setting.plan, bench::plan_demo(request, room));
+    HANARE_TRY(check_store_size(options, setting.plan, room.free_disk_bytes));
     job.n = setting.plan.n;
     job.local_bytes = setting.plan.hanare_local_bytes;
     return setting;

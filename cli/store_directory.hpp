@@ -10,7 +10,8 @@
 
 namespace hanare::cli {
 
-// STORE_UNAVAILABLE where it cannot be used, or is in memory and that is not allowed.
+// STORE_UNAVAILABLE where it cannot be used, or is in memory and that is not allowed; the text
+// names the option, where it was given and what to do.
 Result<std::string> store_directory(const config::Options& options);
 
 }  // namespace hanare::cli

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -276,12 +277,47 @@ class DemoTest(unittest.TestCase):
                 (["--local", "x"], "--local"), (["--systems", "mmap,zram"], "zram"),
                 (["--systems", ""], "--systems"), (["--rounds", "0"], "--rounds"),
                 (["--store", "file:/nonexistent-directory"], "/nonexistent-directory"),
-                (["--store", "file:/dev/shm"], "/dev/shm")):
+                (["--systems", "plain,"], "'plain,' lacks a name; allowed is "),
+                (["--store", "file:/nonexistent"], "store (flag --store): cannot create a file in "
+                                                   "/nonexistent: No such file or directory; name "
+                                                   "another directory"),
+                (["--store", "file:/var/tmp?size=10M"], "is too small for a matrix of 2 GiB; "
+                                                        "allowed is a size of 2056M or more"),
+                (["--store", "file:/var/tmp?size=4096T"], "that are free there"),
+                (["--store", "file:/dev/shm"], "store (flag --store): /dev/shm is in memory")):
             with self.subTest(arguments=arguments):
                 status, out, err = self.run_hanare("demo", *arguments)
                 self.assertEqual(status, 2, out + err)
                 self.assertIn(named, err)
                 self.assertEqual(out, "")
+
+    def test_a_store_of_just_the_needed_size(self):
+        status, out, err = self.run_hanare(*SMALL, "--systems", "hanare", "--store",
+                                           f"file:{self.directory}?size=1M")
+        self.assertEqual((status, out), (2, ""), err)
+        needed = re.search(r"allowed is a size of (\w+) or more", err)[1]
+        status, out, err = self.run_hanare(*SMALL, "--systems", "hanare", "--store",
+                                           f"file:{self.directory}?size={needed}")
+        self.assertEqual(status, 0, err)
+
+    def test_unknown_variables_are_told_once(self):
+        for arguments in ([*SMALL, "--systems", "hanare"], ["bench", "resident", "--quick"],
+                          ["doctor"]):
+            process = self.start(*arguments, more_environment={"HANARE_FOO": "1"})
+            _, err = process.communicate(timeout=240)
+            self.assertEqual(err.count("HANARE_FOO"), 1, err)
+
+    def test_no_more_threads(self):
+        """What cannot be measured is left out; the keeper that Hanare needs is named."""
+        if os.geteuid() != 0:
+            self.skipTest("processes of this user that run already count")
+        limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))}
+        status, _, err = self.run_as_nobody(*SMALL, "--systems", "plain", **limit)
+        self.assertEqual(status, 0, err)
+        status, _, err = self.run_as_nobody("bench", "resident", "--quick", **limit)
+        self.assertEqual(status, 70)
+        self.assertRegex(err, r"^hanare: error: [^\n]*keeper thread: Resource temporarily unavail"
+                              r"[^\n]*\n$")
 
     def test_resident_verifies_and_records(self):
         path = self.results_path()
