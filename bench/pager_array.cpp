@@ -152,8 +152,12 @@ Result<void> PagerArray::prepare(PagerCase which) {
         case PagerCase::kTriad: return go_cold();
         case PagerCase::kSeqReadWarm:
         case PagerCase::kSeqRmw:
-        case PagerCase::kRandomClean:
-        case PagerCase::kMixed: return read_once();
+        case PagerCase::kRandomClean: return read_once();
+        case PagerCase::kMixed:
+            // The stream alone is measured first, and begins as it goes on.
+            HANARE_TRY(read_once());
+            was_read_ = false;
+            return run_untimed(Kind::kRead, {streamed_half()});
         case PagerCase::kRandomDirty: is_filled_ = false; return fill();
     }
     return {};
@@ -251,7 +255,7 @@ Result<double> PagerArray::stream_rate(PageRange range) {
 
 Result<PagerMetrics> PagerArray::measure_mixed() {
     was_read_ = false;
-    const PageRange streamed = all().share(0, 2);
+    const PageRange streamed = streamed_half();
     HANARE_TRY_ASSIGN(const double alone, stream_rate(streamed));
     std::atomic<bool> stop{false};
     Result<AccessTimes> times;

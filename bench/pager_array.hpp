@@ -59,6 +59,7 @@ private:
 
     PageRange all() const { return {0, options_.bytes / kOsPageBytes}; }
     PageRange third() const { return all().share(0, 3); }
+    PageRange streamed_half() const { return all().share(0, 2); }
 
     std::optional<uint64_t> run_piece(Kind kind, PageRange pages);
     std::unexpected<Error> wrong(Kind kind, uint64_t page) const;

@@ -31,6 +31,14 @@ public:
     virtual Result<PagerResults> measure(PagerCase which) = 0;
 };
 
+// What tells why a rate is what it is, by the names of hanare/stats.h.
+void add_counters(bench::PagerMetrics& metrics, const hanare_counters& before,
+                  const hanare_counters& after) {
+#define ADD(name, text) metrics[#name] = static_cast<double>(after.name - before.name);
+    HANARE_COUNTER_MAP(ADD)
+#undef ADD
+}
+
 class ArrayPeer : public Peer {
 public:
     static Result<std::unique_ptr<Peer>> open(const PagerJob& job);
@@ -38,10 +46,15 @@ public:
     Result<void> prepare(PagerCase which) override { return array_.prepare(which); }
     Result<PagerResults> measure(PagerCase which) override {
         HANARE_TRY_ASSIGN(const sys::DeviceBytes before, moved());
+        HANARE_TRY_ASSIGN(const hanare_counters counted_before, memory_->counters());
         HANARE_TRY_ASSIGN(bench::PagerMetrics metrics, array_.measure(which));
         HANARE_TRY_ASSIGN(const sys::DeviceBytes after, moved());
         metrics["read"] = static_cast<double>(after.read - before.read);
         metrics["written"] = static_cast<double>(after.written - before.written);
+        if (backing_ == Backing::kStore) {
+            HANARE_TRY_ASSIGN(const hanare_counters counted, memory_->counters());
+            add_counters(metrics, counted_before, counted);
+        }
         return PagerResults{{job_.system, std::move(metrics)}};
     }
 

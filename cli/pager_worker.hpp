@@ -8,7 +8,8 @@
 //   {"measure":"seq_write"}  ->  {"results":[{"system":"mmap","metrics":{"rate":1e9}}]}
 //
 // or, instead of any of them, {"error":"...","status":-4} and the end.  It also ends with its
-// input.
+// input.  The metrics are those of bench/pager_array.hpp, "read" and "written" (bytes moved, the
+// flush at the end included), and Hanare's counters by their names.
 #pragma once
 
 #include <cstdint>

@@ -120,6 +120,9 @@ class PagerBench(unittest.TestCase):
                 self.assertIn((system, "seq_read_cold", 1, "rate"), found)
         for metric in ("stream_kept", "stream_alone", "time", "p50", "p99"):
             self.assertIn(("hanare", "mixed", 1, metric), found)
+        for counter in ("read_faults", "prefetch_reads", "wait_faults", "clean_drops"):
+            self.assertIn(("hanare", "seq_read_cold", 1, counter), found)
+            self.assertNotIn(("mmap", "seq_read_cold", 1, counter), found)
         moved = {r["case"]: r["median"] for r in records
                  if r["system"] == "hanare" and r["metric"] == "read"}
         self.assertGreaterEqual(moved["seq_read_cold"], 64 << 20)
