@@ -132,11 +132,12 @@ void add_table_row(Table& table, const PagerSamples& samples, const RowKey& row,
                     median_text(samples, row, "p99", bare_us);
     }
     const auto by_system = ratios(samples, row, shown.metric);
-    if (row.system != kHanareSystem && !by_system.empty()) {
+    const bool is_compared = row.system != kHanareSystem && shown.text != format_part;
+    if (is_compared && !by_system.empty()) {
         ratio = format("%.2f", summarize(by_system).median);
     }
     table.add_row({std::string(pager_case_name(row.which)) + shown.label,
-                   std::to_string(row.threads), row.system,
+                   row.which == PagerCase::kMixed ? "1+1" : std::to_string(row.threads), row.system,
                    shown.text(summary.median) + (stopped ? "*" : ""), spread, flush, quantiles,
                    ratio});
 }
@@ -176,6 +177,17 @@ const char* verdict(const Goal& goal, double value) {
         return goal.less_is_better ? value <= bound : value >= bound;
     };
     return reaches(goal.goal) ? "met" : reaches(goal.floor) ? "floor" : "missed";
+}
+
+const char* unit_of(const std::string& metric) {
+    static const std::map<std::string, const char*> kUnits = {
+        {"rate", "B/s"},         {"rate_with_flush", "B/s"},
+        {"stream_alone", "B/s"}, {"time", "us"},
+        {"p50", "us"},           {"p99", "us"},
+        {"read", "B"},           {"written", "B"}};
+    if (metric.ends_with("_bytes")) return "B";
+    const auto found = kUnits.find(metric);
+    return found != kUnits.end() ? found->second : "1";
 }
 
 }  // namespace
@@ -221,11 +233,6 @@ std::string pager_goals(const PagerSamples& samples) {
 }
 
 std::vector<Record> pager_records(const PagerSamples& samples, const nlohmann::json& params) {
-    static const std::map<std::string, const char*> kUnits = {
-        {"rate", "B/s"},         {"rate_with_flush", "B/s"},
-        {"stream_alone", "B/s"}, {"time", "us"},
-        {"p50", "us"},           {"p99", "us"},
-        {"read", "B"},           {"written", "B"}};
     std::vector<Record> records;
     for (const RowKey& row : rows_of(samples)) {
         std::vector<std::string> metrics;
@@ -238,12 +245,11 @@ std::vector<Record> pager_records(const PagerSamples& samples, const nlohmann::j
             }
         }
         const auto add = [&](const std::string& metric, const std::vector<double>& values) {
-            const auto unit = kUnits.find(metric);
             nlohmann::json all = params;
             all["threads"] = row.threads;
             all["values"] = values;
             records.push_back({"pager", pager_case_name(row.which), row.system, metric,
-                               unit != kUnits.end() ? unit->second : "1", summarize(values), all});
+                               unit_of(metric), summarize(values), all});
         };
         for (const std::string& metric : metrics) {
             add(metric, without_rounds(values_of(samples, row, metric)));

@@ -33,7 +33,7 @@ struct Extent {
     uint64_t accesses;
 };
 constexpr Extent kFull = {
-    "plain,mmap,mmap_sequential,mmap_random,swap,zram", 512 * kMiB, "1,2", 5, 10, 20000};
+    "plain,mmap,mmap_sequential,mmap_random,swap,zram", 512 * kMiB, "1,2", 5, 5, 20000};
 constexpr Extent kQuick = {"mmap,mmap_sequential,swap", 128 * kMiB, "1", 3, 1.5, 5000};
 
 std::vector<std::string> split(const std::string& list) {
