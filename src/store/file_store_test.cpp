@@ -298,7 +298,7 @@ TEST_F(FileStore, UringThatIsNeededDoesNotFallBack) {
     FileStoreOptions wanted = options();
     wanted.need_uring = true;
     const bool works = sys::Uring::probe() == 0;
-    for (const uint64_t skip : {0, 1}) {
+    for (const uint64_t skip : {uint64_t{0}, uint64_t{1}}) {
         if (skip == 1 && !works) GTEST_SKIP() << "io_uring is refused here";
         inject::arm(inject::Call::kUringSetup, EPERM, skip);
         auto opened = open_file_store(wanted);

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -86,10 +85,11 @@ void leave_parent(int socket, int socket_number) {
         }
     }
     // What a cgroup's processes have in swap is given up with them, and not brought back.
-    std::stable_partition(promises.begin(), promises.end(), [](const std::string& promise) {
-        return promise.front() == static_cast<char>(Undo::kCgroup);
-    });
-    for (const std::string& promise : promises) undo(promise);
+    for (const bool cgroups : {true, false}) {
+        for (const std::string& promise : promises) {
+            if ((promise.front() == static_cast<char>(Undo::kCgroup)) == cgroups) undo(promise);
+        }
+    }
     _exit(0);
 }
 
