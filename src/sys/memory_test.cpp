@@ -141,8 +141,9 @@ size_t mappings_begun_in(const Mapping& mapping) {
     const auto starts = mapping_starts();
     if (!starts) return SIZE_MAX;
     const auto begin = reinterpret_cast<uintptr_t>(mapping.address());
-    return std::ranges::lower_bound(*starts, begin + mapping.bytes()) -
-           std::ranges::lower_bound(*starts, begin);
+    const auto end = begin + mapping.bytes();
+    const auto is_inside = [=](uintptr_t start) { return begin <= start && start < end; };
+    return static_cast<size_t>(std::ranges::count_if(*starts, is_inside));
 }
 
 TEST(MakeInaccessible, EveryAccessFaultsAndNeighboursBecomeOne) {
