@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -40,10 +41,16 @@ public:
             }
         }
         progress_.clear();
-        std::stable_sort(outcome_.samples.begin(), outcome_.samples.end(),
-                         [this](const auto& left, const auto& right) {
-                             return place_of(left.system) < place_of(right.system);
-                         });
+        // By system, and otherwise as they were taken.  (std::stable_sort: clang 19 warns about
+        // what it uses in the library of gcc 12.)
+        std::map<size_t, bench::PagerSamples> by_place;
+        for (auto& sample : outcome_.samples) {
+            by_place[place_of(sample.system)].push_back(std::move(sample));
+        }
+        outcome_.samples.clear();
+        for (auto& [place, samples] : by_place) {
+            std::ranges::move(samples, std::back_inserter(outcome_.samples));
+        }
         return std::move(outcome_);
     }
 

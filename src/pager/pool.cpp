@@ -44,7 +44,10 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY_ASSIGN(pool->store_, store::open_file_store(options.store));
     HANARE_TRY_ASSIGN(pool->engine_, open_engine(options.engine));
     HANARE_TRY(pool->frames_.open_class(options.block_bytes, *pool->engine_));
-    pool->mappings_.emplace(pool->engine_->mappings_per_block(), options.local_bytes);
+    {
+        const sys::LockGuard guard(pool->lock_);
+        pool->mappings_.emplace(pool->engine_->mappings_per_block(), options.local_bytes);
+    }
     HANARE_TRY(claim_faults(pool->engine_->fault_signal()));
     HANARE_TRY(watch_forks());
     HANARE_TRY_ASSIGN(auto buffers,

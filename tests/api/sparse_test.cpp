@@ -166,7 +166,7 @@ TEST_P(SparseStressTest, ThreadsOfEveryKindKeepTheirWords) {
                 if (*word != shadow[i]) wrong.fetch_add(1);
                 if (write) *word = shadow[i] = random.next();
             };
-            for (int round = 0; round < 6; ++round) {
+            for (uint64_t round = 0; round < 6; ++round) {
                 for (int k = 0; k < 700; ++k) check(random.below(shadow.size()), k % 3 == 0);
                 const uint64_t first = random.below(shadow.size() * 3 / 4);
                 const uint64_t steps = shadow.size() / 4;
