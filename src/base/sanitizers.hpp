@@ -28,7 +28,7 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace hanare::base {
 
-// While one lives, ThreadSanitizer looks away from what this thread reads and writes.  For reads of
+// While one lives, ThreadSanitizer looks away from what this thread reads and maps.  For reads of
 // a block's pages: page protection and the kernel order them against the program's own accesses,
 // which the sanitizer cannot see.  Nothing in other builds.
 class UnseenByTsan {

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/sanitizers.hpp"
 #include "base/units.hpp"
 #include "sys/file.hpp"
 #include "sys/inject.hpp"
@@ -86,6 +87,7 @@ int move_mapping(void* target, void* source, size_t bytes, int protection) noexc
         error = moved == MAP_FAILED ? errno : 0;
     }
     if (error != 0) {
+        const base::UnseenByTsan unseen;
         // Refused as long as the target is mapped.
         const void* again =
             mmap(target, bytes, protection,
@@ -97,6 +99,7 @@ int move_mapping(void* target, void* source, size_t bytes, int protection) noexc
 }
 
 int make_inaccessible(void* address, size_t bytes) noexcept {
+    const base::UnseenByTsan unseen;  // to it, this writes to the pages
     const int saved_errno = errno;
     const void* mapped = mmap(address, bytes, PROT_NONE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

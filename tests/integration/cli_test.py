@@ -180,6 +180,7 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.stderr, "hanare: error: cannot write to standard output: "
                                             "No space left on device\n")
 
+    @support.needs_limit_of_files
     def test_output_beyond_the_limit_of_files(self):
         for limit in (0, 100):
             with tempfile.TemporaryFile() as file:
@@ -358,6 +359,7 @@ class Doctor(unittest.TestCase):
         self.assertFalse(checks["memory limit"]["prevents"])
         self.assertFalse(checks["pool"]["prevents"], checks["pool"])
 
+    @support.needs_limit_of_files
     def test_store_that_can_hold_nothing(self):
         for runner in users():
             for limit in (0, 1000, 100 << 10):

@@ -45,13 +45,6 @@ def wait_for_work(process):
     return any("write a" in line for line in process.stderr)
 
 
-SANITIZER = os.environ.get("HANARE_TEST_SANITIZER", "")
-
-# The shadow of ThreadSanitizer counts against the limit, many times over.
-needs_small_processes = unittest.skipIf(SANITIZER == "thread",
-                                        "ThreadSanitizer's own memory exceeds the limit")
-
-
 class DemoTest(unittest.TestCase):
     def setUp(self):
         prefix = f"hanare-demo-test-{os.getpid()}-"
@@ -102,7 +95,7 @@ class DemoTest(unittest.TestCase):
         self.assertRegex(out, r"(?m)^hanare .*\byes$")
         self.assertRegex(out, r"\nHanare finished a matrix of [0-9.]+ times its memory in ")
 
-    @needs_small_processes
+    @support.needs_small_processes
     def test_every_system_is_checked_or_explained(self):
         path = self.results_path()
         status, out, err = self.run_hanare(*SMALL, "--systems", "plain,mmap,mmap-seq,swap,hanare",
@@ -116,14 +109,14 @@ class DemoTest(unittest.TestCase):
         for record in totals:
             self.assertEqual(record["runs"], 2)
             self.assertGreater(record["median"], 0)
-        if not SANITIZER:  # its shadow and its quarantine are resident as well
+        if not support.SANITIZER:  # its shadow and its quarantine are resident as well
             peaks = {r["system"]: r["max"] for r in records if r["metric"] == "peak_resident"}
             limit = totals[0]["params"]["limit_bytes"]
             self.assertLessEqual(peaks["hanare"], limit)
         moved = {r["system"]: r["median"] for r in records if r["metric"] == "written"}
         self.assertGreater(moved["hanare"], 40 << 20)
 
-    @needs_small_processes
+    @support.needs_small_processes
     def test_progress_goes_to_standard_error(self):
         status, out, err = self.run_hanare(*SMALL, "--systems", "hanare")
         self.assertEqual(status, 0, err)
@@ -167,7 +160,7 @@ class DemoTest(unittest.TestCase):
         return not (swap_files(self.directory) or os.listdir(self.directory) or
                     cgroups_of(self.pids))
 
-    @needs_small_processes
+    @support.needs_small_processes
     @unittest.skipUnless(os.geteuid() == 0, "swap needs root")
     def test_what_a_killed_demo_left_is_undone_at_once(self):
         process, worker, guardian = self.swapping_demo()
@@ -181,7 +174,7 @@ class DemoTest(unittest.TestCase):
                             f"{child} outlives its parent")
         self.assertTrue(self.is_clean())
 
-    @needs_small_processes
+    @support.needs_small_processes
     @unittest.skipUnless(os.geteuid() == 0, "swap needs root")
     def test_what_a_killed_guardian_left_is_undone_by_the_next_demo(self):
         process, worker, guardian = self.swapping_demo()
@@ -199,6 +192,7 @@ class DemoTest(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.check_table(out, ["mmap", "swap"])
 
+    @support.needs_small_processes
     def test_closed_standard_streams(self):
         for run in self.users():
             for arguments in ([*SMALL, "--systems", "hanare"], ["bench", "resident", "--quick"]):
@@ -210,6 +204,7 @@ class DemoTest(unittest.TestCase):
                     self.assertTrue(json.loads(pathlib.Path(path).read_text("utf-8")))
                 os.unlink(path)
 
+    @support.needs_limit_of_files
     def test_limit_of_files_makes_the_matrix_smaller(self):
         limit = 120 << 20
         for run in self.users():
@@ -221,6 +216,7 @@ class DemoTest(unittest.TestCase):
                               "120 MiB (ulimit -f)", out)
                 self.check_table(out, ["mmap", "swap"])
 
+    @support.needs_limit_of_files
     def test_limit_of_files_that_leaves_nothing_is_named(self):
         for run in self.users():
             for limit in (0, 1000, 1 << 20):
@@ -294,6 +290,7 @@ class DemoTest(unittest.TestCase):
                 self.assertIn(named, err)
                 self.assertEqual(out, "")
 
+    @support.needs_small_processes
     def test_a_store_of_just_the_needed_size(self):
         status, out, err = self.run_hanare(*SMALL, "--systems", "hanare", "--store",
                                            f"file:{self.directory}?size=1M")
@@ -312,7 +309,7 @@ class DemoTest(unittest.TestCase):
 
     def test_no_more_threads(self):
         """What cannot be measured is left out; the keeper that Hanare needs is named."""
-        if SANITIZER:
+        if support.SANITIZER:
             self.skipTest("the sanitizer starts threads of its own")
         if os.geteuid() != 0:
             self.skipTest("processes of this user that run already count")

@@ -46,11 +46,6 @@ def workers_and_guardian(pid):
     return [child for child, line in children if "--worker" in line], guardian
 
 
-# The shadow of ThreadSanitizer counts against the limit, many times over.
-needs_small_processes = unittest.skipIf(os.environ.get("HANARE_TEST_SANITIZER") == "thread",
-                                        "ThreadSanitizer's own memory exceeds the limit")
-
-
 class PagerBench(unittest.TestCase):
     def setUp(self):
         prefix = f"hanare-pager-test-{os.getpid()}-"
@@ -98,7 +93,7 @@ class PagerBench(unittest.TestCase):
             self.assertLessEqual(record["median"], record["max"])
             self.assertEqual(record["runs"], rounds, record)
 
-    @needs_small_processes
+    @support.needs_small_processes
     def test_every_case_on_every_system(self):
         out, err, records = self.run_with_records("--rounds", "1", "--threads", "1,2",
                                                   "--compare", ",".join(PEERS))
@@ -130,7 +125,7 @@ class PagerBench(unittest.TestCase):
         self.assertEqual(len(re.findall(r"(?m) (met|floor|missed|not measured)$", goals)),
                          len(goals.splitlines()) - 4, goals)
 
-    @needs_small_processes
+    @support.needs_small_processes
     def test_rounds_engines_and_chosen_cases(self):
         out, err, records = self.run_with_records(
             "--rounds", "2", "--cases", "triad,seq_write", "--compare",
@@ -254,6 +249,7 @@ class PagerBench(unittest.TestCase):
                 self.assertIn(named, err)
                 self.assertEqual(out, "")
 
+    @support.needs_limit_of_files
     def test_limit_of_files_is_named(self):
         for limit in (0, 1 << 20):
             process = self.start(*SMALL, preexec_fn=support.limit_files(limit))

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 
 NOBODY = 65534
 AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
@@ -38,6 +39,16 @@ def reachable_copy(binary):
         for path in re.findall(r"libhanare\S* => (\S+)", library.stdout):
             shutil.copy(path, place)
         yield program, place
+
+
+# "address", "thread", or nothing: what the program was built with.
+SANITIZER = os.environ.get("HANARE_TEST_SANITIZER", "")
+
+# The shadow of ThreadSanitizer counts against a limit of memory, many times over.
+needs_small_processes = unittest.skipIf(SANITIZER == "thread",
+                                        "ThreadSanitizer's own memory exceeds the limit")
+needs_limit_of_files = unittest.skipIf(SANITIZER == "thread",
+                                       "ThreadSanitizer writes files of its own and is killed")
 
 
 def limit_files(file_bytes):
