@@ -8,6 +8,7 @@
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
 #include "sys/memory.hpp"
+#include "sys/thread_count.hpp"
 
 namespace hanare::pager {
 
@@ -18,6 +19,7 @@ std::atomic<uint32_t> open_pools{0};
 void enter_child() {
     if (open_pools.load() == 0) return;
     mark_forked_child();
+    sys::OwnThread::forget_all();
     // The snapshot of the moment of the fork: immutable, so no lock is needed.
     region_table().for_each([](Region& region) {
         sys::poison(region.begin(), region.range.bytes());

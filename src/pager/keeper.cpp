@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "sys/futex.hpp"
 #include "sys/signal.hpp"
+#include "sys/thread_count.hpp"
 
 namespace hanare::pager {
 
@@ -56,6 +57,7 @@ void Keeper::run(FlushJob& job) noexcept {
 
 void Keeper::loop() noexcept {
     const sys::SignalBlock none_here;
+    const sys::OwnThread own;
     for (;;) {
         bool progress = complete_some();
         progress |= submit_waiting();
@@ -140,7 +142,8 @@ bool Keeper::read_ahead_some() noexcept {
             continue;
         }
         Frame* frame = nullptr;
-        const Pager::FillStart start = pager_.start_fill(*request_.region, request_.first, &frame);
+        const Pager::FillStart start =
+            pager_.start_fill(*request_.region, request_.first, Pager::Reader::kKeeper, &frame);
         if (start == Pager::FillStart::kNoFrame) {
             // Write-backs in flight will bring one, and so will new frames; else the advice is not
             // worth evicting what may be in use.
@@ -239,7 +242,7 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
         switch (block_word::state(word)) {
             case BlockState::kAbsent:
             case BlockState::kFilling:  // equal to the store
-                return Step::kNext;
+            case BlockState::kReading: return Step::kNext;
             case BlockState::kStaged:
                 if ((word & block_word::kDirty) == 0 && !job.drop) return Step::kNext;
                 if (block.try_enter(word, BlockState::kWriting)) {

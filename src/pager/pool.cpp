@@ -53,9 +53,9 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY_ASSIGN(auto buffers,
                       sys::Mapping::reserve(Pager::kPartBuffers * kPartBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kPartBytesMax, kOsPageBytes));
-    pool->pager_ =
-        std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
-                                options.read_ahead_blocks, std::move(buffers), std::move(zeros));
+    pool->pager_ = std::make_unique<Pager>(
+        *pool->store_, *pool->engine_, pool->frames_, options.read_ahead_blocks,
+        pool->store_->open_shared_reads(), std::move(buffers), std::move(zeros));
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     HANARE_TRY(pool->keeper_->start());
@@ -216,6 +216,7 @@ void Pool::end_region(Region& region) noexcept {
     frames_.note_progress();
     pager_->drop_read_ahead(region, 0, region.block_count);
     keeper_->kick();
+    pager_->finish_reads(region);
     region.wait_until_left();
     // A fault that comes now finds the region closing, explains itself and leaves.
     {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/units.hpp"
+#include "store/aio_reads.hpp"
 #include "store/sync_channel.hpp"
 #include "store/uring_channel.hpp"
 #include "sys/signal.hpp"
@@ -213,6 +214,12 @@ Result<std::unique_ptr<IoChannel>> FileStore::open_channel() {
         if (options_.need_uring) return no_uring();
     }
     return std::make_unique<SyncChannel>(file_);
+}
+
+std::unique_ptr<SharedReads> FileStore::open_shared_reads() {
+    // Through the page cache the start of a read would be all of it.
+    if (!options_.use_uring || !options_.use_direct || direct_errno_ != 0) return nullptr;
+    return AioReads::open(file_);
 }
 
 std::string FileStore::describe() const {

@@ -4,11 +4,12 @@
 // reserves an extent per region and keeps block i of a region at extent + i * block_bytes.
 // Checksums are the pager's: a store only moves bytes.
 //
-// Two ways in:
+// Three ways in:
 //   read() and write()   synchronous, any thread, called from fault handlers: they neither
 //                        allocate, nor throw, nor take a lock that user code can hold.
 //   IoChannel            asynchronous, used by one thread (the pool's keeper) for read-ahead and
 //                        write-back; only notify() may be called by other threads and handlers.
+//   SharedReads          asynchronous, started and completed by whoever faults.
 #pragma once
 
 #include <cstddef>
@@ -54,6 +55,21 @@ public:
     virtual size_t in_flight() const noexcept = 0;
 };
 
+// Asynchronous reads that belong to no thread: any may start them, fault handlers included, and any
+// may complete them, one at a time.  Neither allocates, throws, nor takes a lock.
+class SharedReads {
+public:
+    virtual ~SharedReads() = default;
+
+    // Starts requests in this order, at most kStartMax; returns how many: fewer if the system
+    // refuses.
+    static constexpr size_t kStartMax = 16;
+    virtual size_t start(IoRequest* const* requests, size_t count) noexcept = 0;
+    // The next completed request, nullptr when there is none.  `wait`: sleeps until there is one,
+    // and may still return none; something must be in flight.  By one thread at a time.
+    virtual IoRequest* next_completed(bool wait) noexcept = 0;
+};
+
 class Store {
 public:
     virtual ~Store() = default;
@@ -68,6 +84,8 @@ public:
                                 size_t bytes) noexcept = 0;
 
     virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
+    // nullptr where reads cannot be asynchronous.
+    virtual std::unique_ptr<SharedReads> open_shared_reads() = 0;
 
     // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.
     virtual std::string describe() const = 0;

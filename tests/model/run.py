@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks block.pml, sparse.pml and region.pml with Spin: no error in the protocol, an error in every mutant.
+# Checks block.pml, reading.pml, region.pml and sparse.pml with Spin: no error in the protocol, an
+# error in every mutant.
 # Works in a temporary directory, which goes away with it.  Exit status 77: a tool is missing.
 #
 # run.py [--list] [NAME...]     NAME: only these cases
@@ -43,6 +44,7 @@ PROTOCOL = {
     "store-fails-keeper": ("block", "NF=1 OPS0=2 OPS1=0 KEEPER_ACTS=2 STORE_FAILS=1"),
     "move-fails": ("block", "NF=1 OPS0=2 MOVE_FAILS=1"),
     "region-end": ("region", ""),
+    "reading": ("reading", ""),
     "sparse": ("sparse", "OPS=2 ACTS=2"),
     "sparse-store-fails": ("sparse", "OPS=1 ACTS=2 STORE_FAILS=1"),
 }
@@ -57,6 +59,10 @@ MUTANTS = {
     "failed-install-clean": ("block", "BUG_FAILED_INSTALL_CLEAN NF=1 OPS0=2 MOVE_FAILS=1"),
     "lost-kick": ("block", f"BUG_LOST_KICK NF=1 OPS1=0 {FLUSH}"),
     "sleep-unchecked": ("block", f"BUG_SLEEP_UNCHECKED NF=1 OPS1=0 {FLUSH}"),
+    "reading-no-wake": ("reading", "BUG_NO_WAKE"),
+    "reading-wait-for-nothing": ("reading", "BUG_WAIT_FOR_NOTHING"),
+    "reading-follow-nobody": ("reading", "BUG_FOLLOW_NOBODY"),
+    "reading-closed-unseen": ("reading", "BUG_CLOSED_UNSEEN"),
     "sparse-part-unguarded": ("sparse", "BUG_PART_UNGUARDED"),
     "sparse-no-overlay": ("sparse", "BUG_NO_OVERLAY"),
     "sparse-copy-unguarded": ("sparse", "BUG_COPY_UNGUARDED"),

@@ -6,10 +6,10 @@
 // A block is present as a whole, or sparse: only parts of it that random accesses have touched are
 // present, each fetched alone.  Which ones, is known to the block's frame (Frame::present).
 //
-// Transient states (kFilling, kInstalling, kUpgrading, kExtending, kWithdrawing, kWriting) have
-// exactly one owner: the thread whose compare-and-swap entered them.  Only the owner may leave
-// them, and only the owner may touch the block's frame meanwhile.  All other threads wait on the
-// word (a futex).
+// Transient states (kFilling, kReading, kInstalling, kUpgrading, kExtending, kWithdrawing,
+// kWriting) have exactly one owner: the thread whose compare-and-swap entered them; of kReading,
+// once the read is started, who completes it.  Only the owner may leave them, and only the owner
+// may touch the block's frame meanwhile.  All other threads wait on the word (a futex).
 #pragma once
 
 #include <atomic>
@@ -31,6 +31,7 @@ enum class BlockState : uint32_t {
     kWriting,      // transient: unmapped or protected, being written to the store
     kSparse,       // parts of it are mapped, the clean ones write-protected
     kExtending,    // transient: a part of an absent or sparse block, or all of it, is being added
+    kReading,      // transient: being read ahead; whoever waits completes it (ahead_reads.hpp)
 };
 
 // Layout of the word: state, flags, number of pins.

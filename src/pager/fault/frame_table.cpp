@@ -335,6 +335,22 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean) noexcept 
     return frame;
 }
 
+Frame* FrameTable::select_dropped() noexcept {
+    const sys::LockGuard guard(lock_);
+    Frame* frame = drop_.back();
+    if (frame == nullptr) return nullptr;
+    Region& region = *frame->region;
+    Block& block = region.block(frame->block);
+    const uint32_t word = block.load();
+    if (block_word::state(word) != BlockState::kReadOnly || block_word::pinned(word) ||
+        region.is_closing() || !block.try_enter(word, BlockState::kWithdrawing)) {
+        return nullptr;
+    }
+    region.enter();
+    take_out(*frame);
+    return frame;
+}
+
 // Keeps the protected part within its share; what falls out is on probation again.
 void FrameTable::rebalance() noexcept {
     while (protected_bytes_ * kProtectedDenominator >

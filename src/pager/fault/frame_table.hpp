@@ -85,6 +85,9 @@ public:
     // write-back, if there is any.
     Frame* select_victim(FrameQueue& queue, bool prefer_clean = false) noexcept;
 
+    // The same for the block that streams have left behind last, if it is clean.
+    Frame* select_dropped() noexcept;
+
     // Puts the frame of a block into its queue, before the owner leaves the transient state; the
     // owner calls note_progress() after it has left.
     void enqueue(Frame& frame, FrameQueue queue) noexcept;

@@ -35,6 +35,7 @@ hanare_status Pager::serve(Region& region, const void* address, bool write, Acce
 hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
     Region& region = fault.region;
     if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
+    reads_.poll();
     Block& block = region.block(fault.index);
     bool observed = fault.history == nullptr;
     for (;;) {
@@ -51,6 +52,7 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         if (!observed) {
             observed = true;
             observe(fault);
+            continue;  // it may have started to read the block
         }
         if (state == BlockState::kSparse || (state == BlockState::kAbsent && fault.random)) {
             hanare_status status = HANARE_STATUS_OK;
@@ -74,7 +76,12 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         if (!fault.waited) count(region.counters.wait_faults);
         fault.waited = true;
-        block.wait(word);
+        if (state == BlockState::kReading) {
+            reads_.wait_while(
+                [&] { return block_word::state(block.load()) == BlockState::kReading; });
+        } else {
+            block.wait(word);
+        }
     }
 }
 
@@ -127,12 +134,61 @@ void Pager::observe(Fault& fault) noexcept {
     const bool random = fault.history->note(region, place, found.continues);
     fault.random =
         random && may_be_sparse && !found.continues && advice != HANARE_ADVICE_SEQUENTIAL;
-    if (found.count > 0) request_read_ahead(region, found.first, found.count, found.step);
+    if (found.count > 0) read_ahead(region, fault.index, found);
     if (found.behind == StreamTable::kNone) return;
     const Block& behind = region.block(found.behind);
     if (block_word::resident(behind.load())) {
         frames_.mark_drop(*region.frame_of(behind), region, found.behind);
     }
+}
+
+// Starts the reads that a stream wants; and with them that of the block whose fault has told, so
+// that it does not wait until they are started.
+void Pager::read_ahead(Region& region, uint32_t faulted,
+                       const StreamTable::Advice& wanted) noexcept {
+    Batch batch;
+    start_ahead(region, faulted, batch);
+    uint32_t next = wanted.first;
+    uint32_t left = wanted.count;
+    for (; left > 0; --left, next += static_cast<uint32_t>(wanted.step)) {
+        const FillStart start = start_ahead(region, next, batch);
+        if (start == FillStart::kNoFrame) break;
+        if (start == FillStart::kForKeeper) request_read_ahead(region, next, 1, wanted.step);
+    }
+    start_batch(batch);
+    if (left > 0) request_read_ahead(region, next, left, wanted.step);
+}
+
+Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch) noexcept {
+    if (!reads_.has_room(batch.bytes + region.block_bytes)) return FillStart::kNoFrame;
+    if (batch.count == batch.frames.size()) start_batch(batch);
+    Frame*& frame = batch.frames[batch.count];
+    FillStart start = FillStart::kNoFrame;
+    do {
+        start = start_fill(region, index, Reader::kFault, &frame);
+    } while (start == FillStart::kNoFrame && evict_dropped());
+    if (start == FillStart::kStarted) {
+        ++batch.count;
+        batch.bytes += region.block_bytes;
+    }
+    return start;
+}
+
+void Pager::start_batch(Batch& batch) noexcept {
+    reads_.start(batch.frames.data(), batch.count);
+    batch.count = 0;
+    batch.bytes = 0;
+}
+
+// What a stream has left behind and needs no write-back makes room for what it wants next.
+bool Pager::evict_dropped() noexcept {
+    Frame* frame = is_overcommitted() ? frames_.select_dropped() : nullptr;
+    if (frame == nullptr) return false;
+    count(frame->region->counters.evictions_inline);
+    bool dirty = false;
+    if (withdraw(*frame, &dirty) != HANARE_STATUS_OK) return false;
+    finish_clean(*frame, Park::kFree);
+    return true;
 }
 
 // The caller owns kFilling.
@@ -329,7 +385,12 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
             continue;
         }
         if (keeper_ != nullptr) keeper_->kick();
-        frames_.wait_progress(seen);
+        // Reads that faults have started bring frames, if somebody completes them.
+        if (reads_.in_flight()) {
+            reads_.wait_while([&] { return frames_.progress() == seen && reads_.in_flight(); });
+        } else {
+            frames_.wait_progress(seen);
+        }
     }
     return failure;
 }
@@ -481,18 +542,27 @@ void Pager::finish_write(Frame& frame, hanare_status status, Park park) noexcept
     region.leave();
 }
 
-Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Frame** frame) noexcept {
+Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader,
+                                   Frame** frame) noexcept {
     Block& block = region.block(index);
     const uint32_t word = block.load();
     const bool sparse = block_word::state(word) == BlockState::kSparse;
     if ((block_word::state(word) != BlockState::kAbsent && !sparse) || (word & kStored) == 0) {
         return FillStart::kNothingToDo;
     }
+    const bool by_fault = reader == Reader::kFault;
+    if (sparse && by_fault) return FillStart::kForKeeper;
     hanare_status failure = HANARE_STATUS_OK;
     // Read-ahead does not live on its own earlier work, which is needed sooner.
     Frame* found = take_frame(*region.frame_class, UseAhead::kNever, true, &failure);
     if (found == nullptr) return FillStart::kNoFrame;
-    if (!block.try_enter(word, sparse ? BlockState::kExtending : BlockState::kFilling)) {
+    // Before the look at the region: its end either waits for this read, or is seen.
+    if (by_fault) region.reading_blocks.fetch_add(1, std::memory_order_seq_cst);
+    const BlockState target = by_fault ? BlockState::kReading
+                              : sparse ? BlockState::kExtending
+                                       : BlockState::kFilling;
+    if (region.is_closing() || !block.try_enter(word, target)) {
+        if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
         frames_.release(*found, false);
         return FillStart::kNothingToDo;
     }
@@ -532,6 +602,7 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
         }
         finish_completion(sparse, frame, status);
     } else {
+        const bool by_fault = block_word::state(block.load()) == BlockState::kReading;
         if (status == HANARE_STATUS_OK) status = finish_read(region, frame.block, frame, 0);
         if (status == HANARE_STATUS_OK) {
             frames_.enqueue(frame, FrameQueue::kAhead);
@@ -540,8 +611,20 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
         } else {
             give_up_frame(frame);
         }
+        if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
     }
     region.leave();
+}
+
+void Pager::abandon_fill(Frame& frame) noexcept {
+    Region& region = *frame.region;
+    give_up_frame(frame);
+    region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
+    region.leave();
+}
+
+void Pager::finish_reads(Region& region) noexcept {
+    reads_.wait_while([&] { return region.reading_blocks.load(std::memory_order_seq_cst) > 0; });
 }
 
 hanare_status Pager::pin(Region& region, uint32_t index, bool write, bool* first) noexcept {

@@ -10,9 +10,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "hanare/status.h"
 #include "pager/fault/access_history.hpp"
+#include "pager/fault/ahead_reads.hpp"
 #include "pager/fault/buffer_pool.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame_table.hpp"
@@ -47,11 +49,12 @@ public:
     // `buffers`: kPartBuffers of kPartBytesMax, where parts are read; `zeros`: kPartBytesMax, never
     // written.
     Pager(store::Store& store, Engine& engine, FrameTable& frames, uint32_t read_ahead_blocks,
-          sys::Mapping buffers, sys::Mapping zeros)
+          std::unique_ptr<store::SharedReads> reads, sys::Mapping buffers, sys::Mapping zeros)
         : store_(store),
           engine_(engine),
           frames_(frames),
           read_ahead_blocks_(read_ahead_blocks),
+          reads_(*this, std::move(reads)),
           buffers_(std::move(buffers), kPartBytesMax),
           zeros_(std::move(zeros)) {}
 
@@ -80,11 +83,16 @@ public:
     // Ends a write-back: as finish_clean if it succeeded, else the block stays staged and dirty.
     void finish_write(Frame& frame, hanare_status status, Park park) noexcept;
 
-    // Read-ahead in two halves, used by the keeper.  start_fill: the block is stored and absent, a
-    // frame is at hand without eviction, its request is filled in.  finish_fill: after the read.
-    enum class FillStart { kStarted, kNothingToDo, kNoFrame };
-    FillStart start_fill(Region& region, uint32_t index, Frame** frame) noexcept;
+    // Read-ahead in two halves.  start_fill: the block is stored and absent, a frame is at hand
+    // without eviction, its request is filled in.  finish_fill: after the read; abandon_fill: it
+    // was not started.
+    enum class Reader { kKeeper, kFault };
+    enum class FillStart { kStarted, kNothingToDo, kNoFrame, kForKeeper };
+    FillStart start_fill(Region& region, uint32_t index, Reader reader, Frame** frame) noexcept;
     void finish_fill(Frame& frame, hanare_status status) noexcept;
+    void abandon_fill(Frame& frame) noexcept;
+    // For the end of a region, which is closing: no read that a fault has started is in flight.
+    void finish_reads(Region& region) noexcept;
 
     // The owner of a transient state makes the block absent and frees its frame.
     void give_up_frame(Frame& frame) noexcept;
@@ -133,6 +141,15 @@ private:
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
     void observe(Fault& fault) noexcept;
+    void read_ahead(Region& region, uint32_t faulted, const StreamTable::Advice& wanted) noexcept;
+    struct Batch {
+        std::array<Frame*, AheadReads::kBatch> frames;
+        size_t count = 0;
+        uint64_t bytes = 0;
+    };
+    FillStart start_ahead(Region& region, uint32_t index, Batch& batch) noexcept;
+    void start_batch(Batch& batch) noexcept;
+    bool evict_dropped() noexcept;
     void count_fault(const Fault& fault) noexcept;
     hanare_status fill(const Fault& fault) noexcept;
     hanare_status read_block(Region& region, uint32_t index, Frame& frame,
@@ -186,6 +203,7 @@ private:
     Engine& engine_;
     FrameTable& frames_;
     const uint32_t read_ahead_blocks_;
+    AheadReads reads_;
     BufferPool buffers_;
     const sys::Mapping zeros_;
     KeeperSignal* keeper_ = nullptr;

@@ -51,6 +51,7 @@ struct Region {
     std::atomic<uint64_t> resident_bytes{0};
     std::atomic<uint64_t> dirty_bytes{0};
     std::atomic<uint64_t> pinned_blocks{0};
+    std::atomic<uint32_t> reading_blocks{0};  // in kReading
     StreamTable streams;
     RegionCounters counters;
 

@@ -53,6 +53,7 @@ int SigbusMove::install_writable(std::byte* block, std::byte* slot, size_t bytes
 int SigbusMove::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                                   bool* written) noexcept {
     *written = false;
+    if (threads_.is_single()) return install_protected(block, slot, bytes);
     int error = 0;
     {
         const BufferPool::Buffer copy(scratch_);
@@ -157,15 +158,19 @@ int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
     return error;
 }
 
+int SigbusMove::install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+    if (const int error = move_in(block, slot, bytes); error != 0) return error;
+    const int error = userfault_.write_protect(block, bytes, true);
+    if (error != 0) take_back(block, slot, bytes);
+    return error;
+}
+
+// Another thread may write between the move and the protection.
 int SigbusMove::install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                               bool* written) noexcept {
     const base::UnseenByTsan unseen;
     std::memcpy(copy, slot, bytes);
-    if (const int error = move_in(block, slot, bytes); error != 0) return error;
-    if (const int error = userfault_.write_protect(block, bytes, true); error != 0) {
-        take_back(block, slot, bytes);
-        return error;
-    }
+    if (const int error = install_protected(block, slot, bytes); error != 0) return error;
     if (std::memcmp(copy, block, bytes) != 0) *written = true;
     return 0;
 }

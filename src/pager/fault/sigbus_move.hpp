@@ -19,6 +19,7 @@
 #include "pager/fault/engine.hpp"
 #include "sys/lock.hpp"
 #include "sys/memory.hpp"
+#include "sys/thread_count.hpp"
 #include "sys/uffd.hpp"
 
 namespace hanare::pager {
@@ -51,17 +52,22 @@ public:
                      bool writable) noexcept override;
     int forbid_writes(std::byte* block, size_t bytes) noexcept override;
     int discard(std::byte* part, size_t bytes) noexcept override;
-    void abandon_in_child() noexcept override { userfault_.close(); }
+    void abandon_in_child() noexcept override {
+        userfault_.close();
+        threads_.abandon_in_child();
+    }
 
 private:
     int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int move_when_free(std::byte* target, std::byte* source, size_t bytes, size_t* moved) noexcept;
     void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept;
     int populate_contiguous(std::byte* slot, size_t bytes) noexcept;
+    int install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                       bool* written) noexcept;
 
     sys::Userfault userfault_;
+    sys::ThreadCount threads_;
     BufferPool scratch_;  // copies made while a block is installed
     sys::Mapping zeros_;
     sys::Mapping nursery_;  // where huge pages are born

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AheadReads: reads that faulting threads start ahead of a stream, and complete themselves: whoever
+// faults next takes what has arrived, and who needs a block that has not arrived yet waits for the
+// device and not for another thread.  So a stream goes on at full speed when no core is left for
+// the keeper, and no wake-up lies between the device and the fault.
+//
+// One thread at a time completes (it leads); the others wait until it has completed something or
+// has stopped, and then one of them leads.
+//
+// Any thread, fault handlers included.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "store/store.hpp"
+#include "sys/futex.hpp"
+#include "sys/lock.hpp"
+
+namespace hanare::pager {
+
+class Pager;
+struct Frame;
+
+class AheadReads {
+public:
+    // `reads` may be null: then nothing can be started.
+    AheadReads(Pager& pager, std::unique_ptr<store::SharedReads> reads)
+        : pager_(pager), reads_(std::move(reads)) {}
+
+    static constexpr size_t kBatch = store::SharedReads::kStartMax;
+
+    // Whether `bytes` more may be in flight.
+    bool has_room(uint64_t bytes) const noexcept {
+        return reads_ != nullptr &&
+               bytes_.load(std::memory_order_relaxed) + bytes <= kInFlightBytesMax;
+    }
+
+    bool in_flight() const noexcept { return in_flight_.load(std::memory_order_seq_cst) > 0; }
+
+    // Starts the reads that are described in frames[i]->io, at most kBatch.  Their blocks are in
+    // kReading; what the system refuses becomes absent again.
+    void start(Frame* const* frames, size_t count) noexcept;
+
+    // Completes what has arrived, if nobody else is about to.
+    void poll() noexcept;
+
+    // Returns when still_waiting() is false, which the end of a read that is in flight, or about to
+    // be, brings about.
+    template <typename StillWaiting>
+    void wait_while(StillWaiting still_waiting) noexcept;
+
+private:
+    static constexpr uint64_t kInFlightBytesMax = uint64_t{8} << 20;
+
+    bool try_lead() noexcept { return !leading_.exchange(true, std::memory_order_seq_cst); }
+    void stop_leading() noexcept;
+    bool complete_next(bool wait) noexcept;
+    template <typename StillWaiting>
+    bool spin_while(StillWaiting still_waiting) noexcept;
+
+    // Spinning as long as a fast device needs for a read: a sleep would take longer.
+    class SpinTime {
+    public:
+        SpinTime() noexcept;
+        bool is_over() const noexcept;
+
+    private:
+        uint64_t end_ns_;
+    };
+
+    Pager& pager_;
+    const std::unique_ptr<store::SharedReads> reads_;
+    std::atomic<uint64_t> bytes_{0};     // of reads from before they start until they are completed
+    std::atomic<int32_t> in_flight_{0};  // reads the system has; less than 0 for moments
+    std::atomic<bool> leading_{false};   // somebody completes
+    std::atomic<uint32_t> changes_{0};   // a read was completed, or nobody leads any more
+    std::atomic<uint32_t> followers_{0};  // threads that wait
+};
+
+template <typename StillWaiting>
+bool AheadReads::spin_while(StillWaiting still_waiting) noexcept {
+    for (const SpinTime time; !time.is_over();) {
+        if (!still_waiting()) return false;
+        poll();
+    }
+    return still_waiting();
+}
+
+template <typename StillWaiting>
+void AheadReads::wait_while(StillWaiting still_waiting) noexcept {
+    if (!spin_while(still_waiting)) return;
+    while (still_waiting()) {
+        if (try_lead()) {
+            const bool any = complete_next(true);
+            stop_leading();
+            // None is in flight: who starts the read is about to, or the kernel has refused it.
+            if (!any) sys::yield_for_us(0);
+            continue;
+        }
+        followers_.fetch_add(1, std::memory_order_seq_cst);
+        const uint32_t seen = changes_.load(std::memory_order_seq_cst);
+        if (leading_.load(std::memory_order_seq_cst) && still_waiting()) {
+            sys::futex_wait(changes_, seen);
+        }
+        followers_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+}
+
+}  // namespace hanare::pager

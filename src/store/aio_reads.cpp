@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/aio_reads.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "sys/inject.hpp"
+
+namespace hanare::store {
+
+namespace {
+
+constexpr uint32_t kEntries = 256;
+
+// What a test wants to happen to a read of so many bytes.
+int64_t injected(int64_t result) {
+    const int injected = sys::inject::next_errno(sys::inject::Call::kRead);
+    if (injected == 0 || result <= 0) return result;
+    if (injected > 0) return -injected;
+    return static_cast<int64_t>(sys::short_part(static_cast<size_t>(result)));
+}
+
+}  // namespace
+
+std::unique_ptr<SharedReads> AioReads::open(StoreFile& file) {
+    auto aio = sys::Aio::open(kEntries, file.descriptor.number());
+    if (!aio) return nullptr;
+    return std::unique_ptr<SharedReads>(new AioReads(file, std::move(*aio)));
+}
+
+size_t AioReads::start(IoRequest* const* requests, size_t count) noexcept {
+    std::array<sys::Aio::Read, kStartMax> reads;
+    count = std::min(count, kStartMax);
+    for (size_t i = 0; i < count; ++i) {
+        const IoRequest& request = *requests[i];
+        reads[i] = {request.offset, request.memory, request.bytes,
+                    reinterpret_cast<uint64_t>(requests[i])};
+    }
+    return aio_->start(reads.data(), count);
+}
+
+IoRequest* AioReads::next_completed(bool wait) noexcept {
+    if (next_ == collected_) {
+        next_ = 0;
+        collected_ = aio_->collect(completions_.data(), completions_.size(), wait);
+        if (collected_ == 0) return nullptr;
+    }
+    const sys::Aio::Completion& completion = completions_[next_++];
+    auto* request = reinterpret_cast<IoRequest*>(completion.tag);
+    request->status = file_.errors.note(finish(*request, injected(completion.result)));
+    return request;
+}
+
+// 0 or an errno value.  What came short is read synchronously: it is as rare as can be.
+int AioReads::finish(const IoRequest& request, int64_t result) noexcept {
+    if (result < 0 && !sys::is_transient(static_cast<int>(-result))) {
+        return static_cast<int>(-result);
+    }
+    const size_t done = result > 0 ? static_cast<size_t>(result) : 0;
+    if (done == request.bytes) return 0;
+    return sys::read_at(file_.descriptor.number(), request.offset + done, request.memory + done,
+                        request.bytes - done);
+}
+
+}  // namespace hanare::store

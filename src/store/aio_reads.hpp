@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shared reads of a file store, by io_submit(2).
+#pragma once
+
+#include <array>
+
+#include "store/file_channel.hpp"
+#include "store/store.hpp"
+#include "sys/aio.hpp"
+
+namespace hanare::store {
+
+class AioReads final : public SharedReads {
+public:
+    // nullptr where the system refuses.
+    static std::unique_ptr<SharedReads> open(StoreFile& file);
+
+    size_t start(IoRequest* const* requests, size_t count) noexcept override;
+    IoRequest* next_completed(bool wait) noexcept override;
+
+private:
+    AioReads(StoreFile& file, std::unique_ptr<sys::Aio> aio) : file_(file), aio_(std::move(aio)) {}
+    int finish(const IoRequest& request, int64_t result) noexcept;
+
+    StoreFile& file_;
+    std::unique_ptr<sys::Aio> aio_;
+    // Collected and not returned yet.
+    std::array<sys::Aio::Completion, 16> completions_;
+    size_t next_ = 0;
+    size_t collected_ = 0;
+};
+
+}  // namespace hanare::store

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asynchronous reads by io_submit(2), by raw system calls.  Unlike those of an io_uring they belong
+// to the process and not to a thread: any thread may start and collect them, one that ends cancels
+// nothing, and a completion interrupts nobody.  They are asynchronous only where the file is read
+// directly (O_DIRECT).  Nothing of it exists in the child of a fork.
+//
+// Any thread, async-signal-safe; collect() by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/result.hpp"
+
+namespace hanare::sys {
+
+class Aio {
+public:
+    struct Read {
+        uint64_t offset = 0;
+        std::byte* memory = nullptr;
+        size_t bytes = 0;
+        uint64_t tag = 0;
+    };
+    struct Completion {
+        uint64_t tag = 0;
+        int64_t result = 0;  // bytes, or a negative errno value
+    };
+    static constexpr size_t kStartMax = 32;
+
+    // At most `entries` reads in flight, from `file`, which stays open as long as this.
+    static Result<std::unique_ptr<Aio>> open(uint32_t entries, int file);
+    Aio(const Aio&) = delete;
+    Aio& operator=(const Aio&) = delete;
+    // Waits for what is in flight.
+    ~Aio();
+
+    // Starts reads in this order, at most kStartMax; returns how many: fewer if the kernel refuses.
+    size_t start(const Read* reads, size_t count) noexcept;
+
+    // Up to `count` completions.  `wait`: sleeps until there is one; may return none after a
+    // signal.
+    size_t collect(Completion* completions, size_t count, bool wait) noexcept;
+
+private:
+    Aio(uint64_t context, int file) : context_(context), file_(file) {}
+    bool is_empty() const noexcept;
+
+    const uint64_t context_;  // the address of a ring in memory that is shared with the kernel
+    const int file_;
+};
+
+}  // namespace hanare::sys

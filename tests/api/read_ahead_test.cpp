@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read-ahead that faulting threads start and complete themselves: threads that end, regions that
+// end, and many threads that wait for the same reads.
+#include <atomic>
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include "api/far_pool.hpp"
+#include "sys/inject.hpp"
+
+namespace hanare::api_test {
+
+namespace {
+
+namespace inject = sys::inject;
+
+constexpr uint64_t kBlock = 64 * kKiB;
+constexpr uint64_t kBlocks = 256;
+constexpr uint64_t kBytes = kBlocks * kBlock;
+constexpr uint64_t kWordsPerBlock = kBlock / sizeof(uint64_t);
+constexpr uint32_t kReadAhead = 16;
+
+class ReadAheadTest : public EngineTest {
+protected:
+    void SetUp() override {
+        EngineTest::SetUp();
+        if (IsSkipped()) return;
+        pool_ = std::make_unique<FarPool>(setup(kBlock), kBlocks / 4, 2 * kBytes, kReadAhead);
+        words_ = absent_region();
+    }
+    void TearDown() override { inject::disarm_all(); }
+
+    uint64_t* absent_region() {
+        uint64_t* const words = pool_->alloc_words(kBytes);
+        fill(words, kBytes, 1);
+        pool_->make_absent(words, kBytes);
+        return words;
+    }
+
+    bool is_right(const uint64_t* words, uint64_t block) const {
+        const uint64_t i = block * kWordsPerBlock;
+        return const_cast<const volatile uint64_t&>(words[i]) == pattern(1, i);
+    }
+
+    std::unique_ptr<FarPool> pool_;
+    uint64_t* words_ = nullptr;
+};
+API_TEST_WITH_ENGINES(ReadAheadTest);
+
+TEST_P(ReadAheadTest, BelongsToNoThread) {
+    // Each begins a stream, and ends when its reads have just been started.
+    for (uint64_t start = 0; start + 8 < kBlocks; start += 32) {
+        std::thread([&] {
+            for (uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(is_right(words_, start + i));
+        }).join();
+    }
+    EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
+    EXPECT_GT(pool_->stats(words_).prefetch_reads, 0u);
+}
+
+TEST_P(ReadAheadTest, ManyThreadsWaitForTheSameReads) {
+    std::atomic<uint64_t> wrong{0};
+    for (int round = 0; round < 4; ++round) {
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 6; ++t) {
+            threads.emplace_back([&] {
+                for (uint64_t i = 0; i < kBlocks; ++i) wrong += is_right(words_, i) ? 0 : 1;
+            });
+        }
+        for (auto& thread : threads) thread.join();
+        pool_->make_absent(words_, kBytes);
+    }
+    EXPECT_EQ(wrong, 0u);
+}
+
+TEST_P(ReadAheadTest, ARegionEndsWhileItIsReadAhead) {
+    for (int round = 0; round < 16; ++round) {
+        uint64_t* const other = absent_region();
+        for (uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(is_right(other, i));
+        must(hanare_free(pool_->get(), other));
+    }
+    EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
+}
+
+TEST_P(ReadAheadTest, WhatFailsIsReadAgainWhenItIsNeeded) {
+    for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(is_right(words_, i));
+    const uint64_t before = pool_->stats(words_).store_errors;
+    inject::arm(inject::Call::kRead, EIO, 2, 1);
+    for (uint64_t i = 3; i < kBlocks; ++i) ASSERT_TRUE(is_right(words_, i));
+    EXPECT_EQ(pool_->stats(words_).store_errors, before + 1);
+}
+
+TEST_P(ReadAheadTest, PinsAndFlushesMeetReadsInFlight) {
+    for (uint64_t start = 0; start + 24 < kBlocks; start += 24) {
+        for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(is_right(words_, start + i));
+        std::byte* const next = reinterpret_cast<std::byte*>(words_) + (start + 4) * kBlock;
+        must(hanare_pin(pool_->get(), next, 4 * kBlock, HANARE_ACCESS_WRITE));
+        must(hanare_flush(pool_->get(), words_, kBytes));
+        must(hanare_unpin(pool_->get(), next, 4 * kBlock));
+        must(hanare_advise(pool_->get(), words_, kBytes, HANARE_ADVICE_DONTNEED));
+    }
+    EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
+}
+
+}  // namespace
+
+}  // namespace hanare::api_test
