@@ -51,6 +51,9 @@ typedef struct hanare_pool_options {
     uint32_t read_ahead_blocks;
     /* HANARE_POOL_* flags, or'ed. */
     uint32_t flags;
+    /* Which block is evicted: "second_chance" (default) or "round_robin", the DLM paper's
+     * scheme; exactly that with HANARE_READ_AHEAD_OFF. */
+    const char *replacement;
 } hanare_pool_options;
 
 #define HANARE_READ_AHEAD_OFF UINT32_MAX

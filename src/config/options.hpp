@@ -20,6 +20,7 @@ namespace hanare::config {
 
 // In the order of the names in options.def.
 enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap };
+enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
 enum class Io : uint8_t { kAuto, kUring, kSync };
 enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
 

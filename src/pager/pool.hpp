@@ -28,6 +28,7 @@ struct PoolOptions {
     uint64_t block_bytes = 0;
     uint32_t read_ahead_blocks = 0;
     EngineChoice engine = EngineChoice::kAuto;
+    Replacement replacement = Replacement::kSecondChance;
     store::FileStoreOptions store;
 };
 

@@ -19,8 +19,8 @@ import unittest
 import support
 
 BINARY = os.path.abspath(sys.argv.pop(1))
-OPTIONS = ["local", "store", "block", "engine", "read_ahead", "io", "direct", "allow_tmpfs",
-           "log_level"]
+OPTIONS = ["local", "store", "block", "engine", "read_ahead", "replacement", "io", "direct",
+           "allow_tmpfs", "log_level"]
 
 
 def run(*arguments, environment=None, program=BINARY, **more):
@@ -144,6 +144,7 @@ class Usage(unittest.TestCase):
             "--block": ["0", "3K", "2K", "8M", "-4K", "huge"],
             "--engine": ["fast", "AUTO"],
             "--read-ahead": ["-1", "1025", "1.5", "many"],
+            "--replacement": ["lru", "round-robin"],
             "--io": ["aio"],
             "--direct": ["2", "maybe"],
             "--allow-tmpfs": ["si"],

@@ -335,7 +335,7 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
 }
 
 void Pager::kick_if_low() noexcept {
-    if (keeper_ != nullptr && is_overcommitted() && frames_.available_bytes() < low_water_bytes()) {
+    if (keeper_ != nullptr && evicts_ahead() && frames_.available_bytes() < low_water_bytes()) {
         keeper_->kick();
     }
 }

@@ -108,6 +108,12 @@ public:
     bool is_overcommitted() noexcept {
         return virtual_bytes.load(std::memory_order_relaxed) > frames_.frame_budget_bytes();
     }
+    // Whether the keeper frees frames before they are needed.  Round robin evicts on faults only,
+    // unless read-ahead needs frames.
+    bool evicts_ahead() noexcept {
+        return is_overcommitted() &&
+               (read_ahead_blocks_ > 0 || frames_.replacement() != Replacement::kRoundRobin);
+    }
     uint64_t low_water_bytes() noexcept;
 
     store::Store& store() noexcept { return store_; }
