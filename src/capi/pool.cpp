@@ -69,6 +69,7 @@ config::Overrides overrides_of(const hanare_pool_options& given) {
     if (given.replacement != nullptr) {
         add(OptionId::replacement, given.replacement, "replacement");
     }
+    if (given.background != nullptr) add(OptionId::background, given.background, "background");
     return overrides;
 }
 
@@ -87,6 +88,7 @@ Result<pager::PoolOptions> pool_options(const config::Options& options) {
     if (options.replacement == config::Replacement::kRoundRobin) {
         result.replacement = pager::Replacement::kRoundRobin;
     }
+    result.works_ahead = options.background != config::Background::kOff;
     result.store.directory = spec.directory;
     result.store.size_bytes = spec.size_bytes;
     result.store.allow_tmpfs = options.allow_tmpfs;

@@ -53,13 +53,13 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY_ASSIGN(auto buffers,
                       sys::Mapping::reserve(Pager::kPartBuffers * kPartBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kPartBytesMax, kOsPageBytes));
-    pool->pager_ =
-        std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
-                                options.read_ahead_blocks, std::move(buffers), std::move(zeros));
+    pool->pager_ = std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
+                                           options.works_ahead ? options.read_ahead_blocks : 0,
+                                           std::move(buffers), std::move(zeros));
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     HANARE_TRY(pool->keeper_->start());
-    pool->pager_->set_keeper(pool->keeper_.get());
+    pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);
     note_pool_opened();
     return pool;
 }

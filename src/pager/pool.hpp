@@ -29,6 +29,7 @@ struct PoolOptions {
     uint32_t read_ahead_blocks = 0;
     EngineChoice engine = EngineChoice::kAuto;
     Replacement replacement = Replacement::kSecondChance;
+    bool works_ahead = true;  // the keeper reads, cleans and frees ahead of need
     store::FileStoreOptions store;
 };
 

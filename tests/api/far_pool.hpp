@@ -41,7 +41,7 @@ struct PoolConfig {
     std::string engine = "sigbus-move";
     std::string store;
     hanare_pool_options options = {
-        sizeof(hanare_pool_options), 0, nullptr, 0, nullptr, 0, 0, nullptr};
+        sizeof(hanare_pool_options), 0, nullptr, 0, nullptr, 0, 0, nullptr, nullptr};
 
     const hanare_pool_options* c_options() {
         options.engine = engine.c_str();

@@ -57,7 +57,11 @@ public:
 
     static constexpr uint32_t kPartBuffers = 16;
 
-    void set_keeper(KeeperSignal* keeper) noexcept { keeper_ = keeper; }
+    // `works_ahead`: it frees frames before they are needed.
+    void set_keeper(KeeperSignal* keeper, bool works_ahead) noexcept {
+        keeper_ = keeper;
+        works_ahead_ = works_ahead;
+    }
 
     // Serves an access by the program: returns when the address was mapped with sufficient rights.
     // *was_mapped: it was so already, by somebody else's work since the fault.  `history`: the
@@ -111,7 +115,7 @@ public:
     // Whether the keeper frees frames before they are needed.  Round robin evicts on faults only,
     // unless read-ahead needs frames.
     bool evicts_ahead() noexcept {
-        return is_overcommitted() &&
+        return works_ahead_ && is_overcommitted() &&
                (read_ahead_blocks_ > 0 || frames_.replacement() != Replacement::kRoundRobin);
     }
     uint64_t low_water_bytes() noexcept;
@@ -195,6 +199,7 @@ private:
     BufferPool buffers_;
     const sys::Mapping zeros_;
     KeeperSignal* keeper_ = nullptr;
+    bool works_ahead_ = false;
 
     sys::RankedLock requests_lock_{sys::LockRank::kRequests};
     std::array<ReadAhead, kRequests> requests_ HANARE_GUARDED_BY(requests_lock_);
