@@ -41,7 +41,7 @@ struct HanareMemoryOptions {
     uint64_t block_bytes = 0;
     std::string engine;
     uint32_t read_ahead_blocks = 0;  // 0 for none
-    std::string replacement = {};  // empty for the default
+    std::string replacement = {};    // empty for the default
 };
 
 // `huge_pages`: as the system's setting has it, never, or asked for.
