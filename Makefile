@@ -22,7 +22,7 @@ help:
 	@echo '                         (DEMO_FLAGS=... is passed on; see hanare demo --help)'
 	@echo 'make test                all tests, and the unit tests under ASan and UBSan'
 	@echo 'make test-sanitizers     all tests under ASan and UBSan, and under TSan'
-	@echo 'make test-stress         10^8 concurrent writes for every engine and block size'
+	@echo 'make test-stress         10^8 writes for every engine and block size, 1000 random runs'
 	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
 	@echo 'make bench               benchmarks (BENCH_FLAGS=..., default --quick)'
 	@echo 'make install             into PREFIX (default /usr/local), below DESTDIR if set'
@@ -60,10 +60,12 @@ test-sanitizers: bootstrap-all
 	    $(CTEST) build/$$preset -LE '^checks$$' || exit 1; \
 	done
 
-# 10^8 writes for every engine and block size; about 6 minutes.
+# 10^8 writes for every engine and block size, by 8 cases each, and 1000 random runs; about half an
+# hour.
 test-stress: release
-	@HANARE_STRESS_WRITES=100000000 build/release/tests/stress/hanare_writers_test \
-	    --gtest_filter='*LoseNothing*'
+	@HANARE_STRESS_WRITES=12500000 HANARE_STRESS_STEPS=20000 \
+	    build/release/tests/stress/hanare_writers_test
+	@HANARE_STRESS_RUNS=1000 build/release/tests/stress/hanare_random_runs_test
 
 test-thread-safety: bootstrap-all
 	@cmake --preset thread-safety

@@ -122,13 +122,22 @@ public:
     }
     Result<void> use_advice(bool) override { return {}; }
     Result<hanare_counters> counters() override {
-        hanare_counters counters = no_counters();
-        const hanare_status status = hanare_stats(pool_, nullptr, &counters);
-        if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_stats");
+        HANARE_TRY_ASSIGN(hanare_counters counters, counters_of(nullptr));
+        if (!regions_.empty()) {
+            HANARE_TRY_ASSIGN(const auto first, counters_of(regions_.front().first));
+            counters.block_bytes = first.block_bytes;
+        }
         return counters;
     }
 
 private:
+    Result<hanare_counters> counters_of(const void* address) {
+        hanare_counters counters = no_counters();
+        const hanare_status status = hanare_stats(pool_, address, &counters);
+        if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_stats");
+        return counters;
+    }
+
     hanare_pool* pool_;
     std::vector<std::pair<void*, size_t>> regions_;
 };
@@ -157,6 +166,7 @@ Result<std::unique_ptr<Memory>> hanare_memory(const HanareMemoryOptions& options
     pool_options.engine = options.engine.empty() ? nullptr : options.engine.c_str();
     pool_options.read_ahead_blocks =
         options.read_ahead_blocks == 0 ? HANARE_READ_AHEAD_OFF : options.read_ahead_blocks;
+    pool_options.replacement = options.replacement.empty() ? nullptr : options.replacement.c_str();
     hanare_pool* pool = nullptr;
     const hanare_status status = hanare_pool_open(&pool_options, &pool);
     if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_pool_open");

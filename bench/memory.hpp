@@ -30,7 +30,8 @@ public:
     virtual Result<void> drop() = 0;
     // Whether the kernel is told of the order of accesses; it is, from the start.
     virtual Result<void> use_advice(bool wanted) = 0;
-    // Hanare's counters since the start; for the others all zero.
+    // Hanare's counters since the start, block_bytes that of the first array; for the others all
+    // zero.
     virtual Result<hanare_counters> counters() = 0;
 };
 
@@ -40,6 +41,7 @@ struct HanareMemoryOptions {
     uint64_t block_bytes = 0;
     std::string engine;
     uint32_t read_ahead_blocks = 0;  // 0 for none
+    std::string replacement = {};    // empty for the default
 };
 
 // `huge_pages`: as the system's setting has it, never, or asked for.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bench/pager_case.hpp"
+#include "cli/bench_dlm_test1.hpp"
 #include "cli/bench_fault.hpp"
 #include "cli/bench_pager.hpp"
 #include "cli/bench_resident.hpp"
@@ -51,6 +52,25 @@ void add_bench_pager(CLI::App& bench) {
     set_run(*pager, [flags] { return run_bench_pager(*flags); });
 }
 
+void add_bench_dlm_test1(CLI::App& bench) {
+    CLI::App* test1 = bench.add_subcommand(
+        "dlm-test1", "the DLM paper's Test 1: swaps and speed by local part and block size");
+    auto flags = std::make_shared<DlmTest1Flags>();
+    test1->add_option("--size", flags->size, "size of the data (default 1G)");
+    test1->add_option("--blocks", flags->blocks,
+                      "comma-separated block sizes (default 8K,16K,32K,64K,256K)");
+    test1->add_option("--local-percent", flags->percents,
+                      "comma-separated local parts of the data (default 100 to 10)");
+    test1->add_option("--rounds", flags->rounds,
+                      "runs of each case; the median counts (default 3)");
+    test1->add_flag("--quick", flags->quick, "smaller data, fewer local parts, one round");
+    test1->add_option("--json", flags->json, "write the results to this file");
+    flags->overrides =
+        add_option_flags(*test1, {OptionId::store, OptionId::engine, OptionId::replacement});
+    add_prefetch_flag(*test1, flags->overrides);
+    set_run(*test1, [flags] { return run_bench_dlm_test1(*flags); });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
@@ -66,6 +86,7 @@ void add_bench(CLI::App& app) {
     set_run(*resident, [flags] { return run_bench_resident(*flags); });
     add_bench_fault(*bench);
     add_bench_pager(*bench);
+    add_bench_dlm_test1(*bench);
 }
 
 }  // namespace hanare::cli

@@ -20,7 +20,6 @@ namespace hanare::cli {
 namespace {
 
 constexpr uint64_t kBlockBytes[] = {4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB};
-constexpr const char* kEngines[] = {"sigbus-move", "sigbus-copy", "segv-remap"};
 
 struct Size {
     uint64_t region_bytes_max;
@@ -62,7 +61,7 @@ Result<void> run_fault(const FaultFlags& flags) {
     sys::stay_on_this_cpu();
     bench::Table table(table_header());
     std::vector<bench::Record> records;
-    for (const char* engine : kEngines) {
+    for (const std::string& engine : config::engine_names()) {
         for (const uint64_t block_bytes : kBlockBytes) {
             bench::FaultCostOptions run;
             run.store = options.store;
@@ -73,7 +72,7 @@ Result<void> run_fault(const FaultFlags& flags) {
             run.rounds = size.rounds;
             const auto costs = bench::measure_fault_costs(run, sys::Interrupt::requested);
             if (!costs && costs.error().status == HANARE_STATUS_NOT_SUPPORTED) {
-                std::printf("%s is left out: %s\n", engine, costs.error().text);
+                std::printf("%s is left out: %s\n", engine.c_str(), costs.error().text);
                 break;
             }
             if (!costs) return std::unexpected(costs.error());

@@ -43,6 +43,12 @@ void set_run(CLI::App& subcommand, std::function<int()> run);
 std::shared_ptr<config::Overrides> add_option_flags(CLI::App& subcommand,
                                                     std::vector<config::OptionId> which = {});
 
+// `--prefetch on|off`, another way to say whether there is read-ahead.
+void add_prefetch_flag(CLI::App& subcommand, const std::shared_ptr<config::Overrides>& overrides);
+
+// The parts of "a,b,c"; "" has one, which is empty.
+std::vector<std::string> split_list(const std::string& list);
+
 // load_options(), its warnings logged and the log level set.
 Result<config::Options> load_and_apply(const config::Overrides& overrides);
 

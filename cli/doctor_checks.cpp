@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "config/store_spec.hpp"
 #include "sys/memory_limits.hpp"
+#include "sys/process_usage.hpp"
 
 namespace hanare::cli {
 
@@ -305,6 +306,21 @@ Finding check_sigbus(const Options& options, const Platform& platform) {
             ""};
 }
 
+Finding check_cpus(const Options& options) {
+    const uint32_t cpus = sys::allowed_cpus();
+    Finding finding;
+    finding.check = "CPUs";
+    finding.found = std::to_string(cpus) + " may be used";
+    if (options.background != config::Background::kOff) {
+        finding.use = "the keeper thread reads, cleans and frees ahead of need (background = on)";
+        return finding;
+    }
+    finding.use = "faulting threads do all work themselves (background = off)";
+    finding.change = cpus == 1 ? "allow more CPUs (taskset, cpuset), or background = on"
+                               : "background = on overlaps transfers with the program's work";
+    return finding;
+}
+
 Finding check_user(const Platform& platform) {
     return {"user", platform.user_id == 0 ? "root" : "user id " + std::to_string(platform.user_id),
             platform.is_filtered ? "runs inside a seccomp filter" : "needs no privilege", ""};
@@ -325,6 +341,7 @@ std::vector<Finding> examine(const Options& options, const Platform& platform) {
             check_overcommit(platform),
             check_limits(platform),
             check_sigbus(options, platform),
+            check_cpus(options),
             check_user(platform),
             check_pool(options)};
 }

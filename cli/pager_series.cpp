@@ -2,7 +2,6 @@
 #include "cli/pager_series.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/units.hpp"
 #include "bench/pager_plan.hpp"
@@ -36,14 +35,6 @@ constexpr Extent kFull = {
     "plain,mmap,mmap_sequential,mmap_random,swap,zram", 512 * kMiB, "1,2", 5, 5, 20000};
 constexpr Extent kQuick = {"mmap,mmap_sequential,swap", 128 * kMiB, "1", 3, 1.5, 5000};
 
-std::vector<std::string> split(const std::string& list) {
-    std::vector<std::string> parts;
-    std::istringstream text(list);
-    for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
-    if (list.empty() || list.ends_with(',')) parts.emplace_back();
-    return parts;
-}
-
 std::unexpected<Error> bad_part(const char* flag, const std::string& part,
                                 const std::string& allowed) {
     return config::bad_value(flag, part, "is unknown or named twice", allowed);
@@ -52,7 +43,7 @@ std::unexpected<Error> bad_part(const char* flag, const std::string& part,
 Result<std::vector<PagerSystem>> parse_systems(const std::string& list) {
     static const std::string kHanareEngine = "hanare:";
     std::vector<PagerSystem> systems = {{bench::kHanareSystem, "hanare"}};
-    for (const std::string& name : split(list)) {
+    for (const std::string& name : split_list(list)) {
         const bool twice = std::any_of(systems.begin(), systems.end(),
                                        [&](const auto& system) { return system.name == name; });
         PagerSystem system = {name, name};
@@ -82,7 +73,7 @@ Result<std::vector<PagerCase>> all_cases() {
 
 Result<std::vector<PagerCase>> parse_cases(const std::string& list) {
     std::vector<PagerCase> cases;
-    for (const std::string& name : split(list)) {
+    for (const std::string& name : split_list(list)) {
         const auto which = bench::pager_case_of(name);
         if (!which || std::find(cases.begin(), cases.end(), *which) != cases.end()) {
             return bad_part("--cases", name, bench::pager_case_names());
@@ -95,7 +86,7 @@ Result<std::vector<PagerCase>> parse_cases(const std::string& list) {
 
 Result<std::vector<int>> parse_threads(const std::string& list) {
     std::vector<int> counts;
-    for (const std::string& text : split(list)) {
+    for (const std::string& text : split_list(list)) {
         const bool digits = !text.empty() && text.size() < 4 &&
                             text.find_first_not_of("0123456789") == std::string::npos;
         const int count = digits ? std::stoi(text) : 0;

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include "cli/commands.hpp"
+#include "config/rules.hpp"
 #include "sys/interrupt.hpp"
 #include "telemetry/log.hpp"
 
@@ -43,6 +45,28 @@ Result<config::Options> load_and_apply(const config::Overrides& overrides) {
     // The library and what we start would warn of them again.
     for (const std::string& name : config::unknown_variables()) unsetenv(name.c_str());
     return options;
+}
+
+void add_prefetch_flag(CLI::App& subcommand, const std::shared_ptr<config::Overrides>& overrides) {
+    const auto take = [overrides](const std::string& text) {
+        const auto wanted = config::Boolean{}.parse("prefetch (flag --prefetch)", text);
+        if (!wanted) throw CLI::RuntimeError(report(wanted.error()));
+        if (!*wanted) {
+            overrides->push_back({config::OptionId::read_ahead_blocks, "0", "flag --prefetch"});
+        }
+    };
+    subcommand.add_option_function<std::string>("--prefetch", take)
+        ->type_name("VALUE")
+        ->description("off is read_ahead = 0; on leaves it as it is (allowed: " +
+                      config::Boolean{}.allowed() + ")");
+}
+
+std::vector<std::string> split_list(const std::string& list) {
+    std::vector<std::string> parts;
+    std::istringstream text(list);
+    for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
+    if (list.empty() || list.ends_with(',')) parts.emplace_back();
+    return parts;
 }
 
 int run_interruptible(const char* name,

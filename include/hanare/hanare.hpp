@@ -73,6 +73,8 @@ struct PoolOptions {
     std::string engine = {};
     std::uint32_t read_ahead_blocks = 0;
     bool allow_tmpfs = false;
+    std::string replacement = {};
+    std::string background = {};
 };
 
 namespace detail {
@@ -89,6 +91,8 @@ struct PoolHandle {
         c_options.engine = options.engine.empty() ? nullptr : options.engine.c_str();
         c_options.read_ahead_blocks = options.read_ahead_blocks;
         c_options.flags = options.allow_tmpfs ? HANARE_POOL_ALLOW_TMPFS : 0;
+        c_options.replacement = options.replacement.empty() ? nullptr : options.replacement.c_str();
+        c_options.background = options.background.empty() ? nullptr : options.background.c_str();
         check(hanare_pool_open(&c_options, &pool));
     }
     PoolHandle(const PoolHandle&) = delete;

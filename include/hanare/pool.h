@@ -51,6 +51,12 @@ typedef struct hanare_pool_options {
     uint32_t read_ahead_blocks;
     /* HANARE_POOL_* flags, or'ed. */
     uint32_t flags;
+    /* Which block is evicted: "second_chance" (default) or "round_robin", the DLM paper's
+     * scheme; exactly that with HANARE_READ_AHEAD_OFF. */
+    const char *replacement;
+    /* Whether the keeper thread works ahead of need (reads, cleans and frees ahead): "auto"
+     * (default; off where the calling thread may use one CPU only), "on" or "off". */
+    const char *background;
 } hanare_pool_options;
 
 #define HANARE_READ_AHEAD_OFF UINT32_MAX

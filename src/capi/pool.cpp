@@ -66,6 +66,10 @@ config::Overrides overrides_of(const hanare_pool_options& given) {
     if ((given.flags & HANARE_POOL_ALLOW_TMPFS) != 0) {
         add(OptionId::allow_tmpfs, "true", "flags");
     }
+    if (given.replacement != nullptr) {
+        add(OptionId::replacement, given.replacement, "replacement");
+    }
+    if (given.background != nullptr) add(OptionId::background, given.background, "background");
     return overrides;
 }
 
@@ -81,6 +85,10 @@ Result<pager::PoolOptions> pool_options(const config::Options& options) {
         case config::Engine::kSigbusCopy: result.engine = pager::EngineChoice::kSigbusCopy; break;
         case config::Engine::kSegvRemap: result.engine = pager::EngineChoice::kSegvRemap; break;
     }
+    if (options.replacement == config::Replacement::kRoundRobin) {
+        result.replacement = pager::Replacement::kRoundRobin;
+    }
+    result.works_ahead = options.background != config::Background::kOff;
     result.store.directory = spec.directory;
     result.store.size_bytes = spec.size_bytes;
     result.store.allow_tmpfs = options.allow_tmpfs;

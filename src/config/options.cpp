@@ -11,6 +11,7 @@
 #include "config/rules.hpp"
 #include "config/store_spec.hpp"
 #include "sys/memory_limits.hpp"
+#include "sys/process_usage.hpp"
 
 namespace hanare::config {
 
@@ -150,6 +151,12 @@ Result<void> resolve(Options& options) {
         options.notes[index_of(OptionId::local_bytes)] =
             "auto: 80 % of " + format_size(limit.bytes) + ", " + limit.origin;
     }
+    if (options.background == Background::kAuto) {
+        const uint32_t cpus = sys::allowed_cpus();
+        options.background = cpus > 1 ? Background::kOn : Background::kOff;
+        options.notes[index_of(OptionId::background)] =
+            "auto: " + std::to_string(cpus) + (cpus > 1 ? " CPUs" : " CPU") + " may be used";
+    }
     std::string& note = options.notes[index_of(OptionId::store)];
     const std::string directory = default_store_directory();
     const std::string found = "directory " + directory + ", " + std::string(default_store_reason());
@@ -173,6 +180,15 @@ std::span<const OptionRow> option_rows() {
 #undef OPTION
     }};
     return rows;
+}
+
+std::vector<std::string> engine_names() {
+    std::vector<std::string> names;
+    const auto count = std::count(kEngineNames.begin(), kEngineNames.end(), '|');
+    for (size_t i = 1; i <= static_cast<size_t>(count); ++i) {
+        names.emplace_back(name_at(kEngineNames, i));  // without auto
+    }
+    return names;
 }
 
 std::vector<std::string> unknown_variables() {

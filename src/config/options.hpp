@@ -19,7 +19,10 @@
 namespace hanare::config {
 
 // In the order of the names in options.def.
+inline constexpr std::string_view kEngineNames = "auto|sigbus-move|sigbus-copy|segv-remap";
 enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap };
+enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
+enum class Background : uint8_t { kAuto, kOn, kOff };
 enum class Io : uint8_t { kAuto, kUring, kSync };
 enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
 
@@ -73,6 +76,9 @@ struct OptionRow {
     std::string flag;         // --read-ahead
 };
 std::span<const OptionRow> option_rows();
+
+// Every engine that may be asked for.
+std::vector<std::string> engine_names();
 
 // A value as a user would write it.
 std::string value_text(const Options& options, OptionId id);

@@ -169,7 +169,7 @@ bool Keeper::evict_some() noexcept {
     if (waiting_ != nullptr || write_failed_) return false;
     const bool excess = pager_.frames().excess_bytes() > 0;
     if (excess) pager_.frames().trim();
-    if (!pager_.is_overcommitted() && !excess) {
+    if (!pager_.evicts_ahead() && !excess) {
         evicting_ = false;
         return false;
     }
@@ -182,7 +182,8 @@ bool Keeper::evict_some() noexcept {
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = pager_.frames().select_victim(queue);
     if (frame == nullptr) return false;
-    const Park park = queue == FrameQueue::kDrop ? Park::kFree : Park::kSecondChance;
+    const bool keeps = pager_.frames().replacement() == Replacement::kSecondChance;
+    const Park park = queue == FrameQueue::kDrop || !keeps ? Park::kFree : Park::kSecondChance;
     bool dirty = false;
     if (pager_.withdraw(*frame, &dirty) != HANARE_STATUS_OK) return false;
     finish_or_write(*frame, dirty, park, nullptr);

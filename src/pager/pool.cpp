@@ -36,7 +36,7 @@ Result<void> check_block_bytes(uint64_t block_bytes) {
 }  // namespace
 
 Pool::Pool(const PoolOptions& options)
-    : block_bytes_(options.block_bytes), frames_(options.local_bytes) {}
+    : block_bytes_(options.block_bytes), frames_(options.local_bytes, options.replacement) {}
 
 Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY(check_block_bytes(options.block_bytes));
@@ -59,7 +59,7 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     HANARE_TRY(pool->keeper_->start());
-    pool->pager_->set_keeper(pool->keeper_.get());
+    pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);
     note_pool_opened();
     return pool;
 }
@@ -161,7 +161,8 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
 }
 
 Result<void> Pool::make_table(Region& region) {
-    if (region.block_bytes >= kDividedBytesMin && engine_->serves_parts()) {
+    const bool whole = frames_.replacement() == Replacement::kRoundRobin;
+    if (region.block_bytes >= kDividedBytesMin && engine_->serves_parts() && !whole) {
         region.part_bytes = std::max(kOsPageBytes, region.block_bytes / kPartsMax);
         HANARE_TRY_ASSIGN(region.sparse_class, frames_.open_sparse_class());
     } else {

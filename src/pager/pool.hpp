@@ -28,6 +28,8 @@ struct PoolOptions {
     uint64_t block_bytes = 0;
     uint32_t read_ahead_blocks = 0;
     EngineChoice engine = EngineChoice::kAuto;
+    Replacement replacement = Replacement::kSecondChance;
+    bool works_ahead = true;  // the keeper reads, cleans and frees ahead of need
     store::FileStoreOptions store;
 };
 

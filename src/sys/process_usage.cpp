@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -31,6 +32,16 @@ Result<ProcessUsage> process_usage() {
     HANARE_TRY_ASSIGN(const uint64_t peak, kib_line("/proc/self/status", "VmHWM"));
     return ProcessUsage{static_cast<uint64_t>(usage.ru_minflt),
                         static_cast<uint64_t>(usage.ru_majflt), peak};
+}
+
+uint32_t allowed_cpus() noexcept {
+    // The kernel refuses a set that is smaller than its own.
+    constexpr size_t kCpusMax = 1 << 16;
+    static constexpr size_t kBytes = CPU_ALLOC_SIZE(kCpusMax);
+    alignas(cpu_set_t) unsigned char room[kBytes] = {};
+    auto* const set = reinterpret_cast<cpu_set_t*>(room);
+    if (sched_getaffinity(0, kBytes, set) != 0) return 1;
+    return static_cast<uint32_t>(std::max(1, CPU_COUNT_S(kBytes, set)));
 }
 
 bool stay_on_this_cpu() noexcept {

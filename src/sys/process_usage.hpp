@@ -17,6 +17,9 @@ struct ProcessUsage {
 
 Result<ProcessUsage> process_usage();
 
+// On which the calling thread may run; 1 where the kernel does not tell.
+uint32_t allowed_cpus() noexcept;
+
 // Keeps the calling thread on the CPU it runs on; false where that is refused.
 bool stay_on_this_cpu() noexcept;
 

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "config/options.hpp"
+
 namespace hanare::api_test {
 
 std::string last_error() {
@@ -91,7 +93,12 @@ void run_threads(const std::vector<std::function<void()>>& bodies) {
     for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<const char*> all_engines() { return {"sigbus-move", "sigbus-copy", "segv-remap"}; }
+std::vector<const char*> all_engines() {
+    static const std::vector<std::string> names = config::engine_names();
+    std::vector<const char*> engines;
+    for (const std::string& name : names) engines.push_back(name.c_str());
+    return engines;
+}
 
 bool serves_parts(const std::string& engine) { return engine != "segv-remap"; }
 

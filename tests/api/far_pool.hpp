@@ -40,7 +40,8 @@ uint64_t budget_for(uint64_t frames, uint64_t block_bytes, uint64_t region_bytes
 struct PoolConfig {
     std::string engine = "sigbus-move";
     std::string store;
-    hanare_pool_options options = {sizeof(hanare_pool_options), 0, nullptr, 0, nullptr, 0, 0};
+    hanare_pool_options options = {
+        sizeof(hanare_pool_options), 0, nullptr, 0, nullptr, 0, 0, nullptr, nullptr};
 
     const hanare_pool_options* c_options() {
         options.engine = engine.c_str();

@@ -19,8 +19,8 @@ import unittest
 import support
 
 BINARY = os.path.abspath(sys.argv.pop(1))
-OPTIONS = ["local", "store", "block", "engine", "read_ahead", "io", "direct", "allow_tmpfs",
-           "log_level"]
+OPTIONS = ["local", "store", "block", "engine", "read_ahead", "replacement", "background", "io",
+           "direct", "allow_tmpfs", "log_level"]
 
 
 def run(*arguments, environment=None, program=BINARY, **more):
@@ -108,10 +108,9 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 
     def test_names_of_benches(self):
-        self.assert_bad_usage(["bench"], "needs a name: resident, fault or pager",
+        self.assert_bad_usage(["bench"], "needs a name: resident, fault, pager or dlm-test1",
                               "; see hanare bench --help")
-        self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", "allowed is resident, fault or pager",
-                              "; see hanare bench --help")
+        self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", "allowed is resident, fault, pager or dlm-test1", "; see hanare bench --help")
         self.assert_bad_usage(["bench", "residnt"], "did you mean 'resident'?")
         self.assert_bad_usage(["bench", "fault", "--jsn", "x"], "did you mean '--json'?",
                               "; see hanare bench fault --help")
@@ -144,6 +143,8 @@ class Usage(unittest.TestCase):
             "--block": ["0", "3K", "2K", "8M", "-4K", "huge"],
             "--engine": ["fast", "AUTO"],
             "--read-ahead": ["-1", "1025", "1.5", "many"],
+            "--replacement": ["lru", "round-robin"],
+            "--background": ["true", "maybe"],
             "--io": ["aio"],
             "--direct": ["2", "maybe"],
             "--allow-tmpfs": ["si"],
@@ -325,7 +326,8 @@ class Doctor(unittest.TestCase):
         checks = self.doctor()
         self.assertEqual(set(checks), {
             "kernel", "userfaultfd", "io_uring", "memory limit", "store", "memory cgroup", "swap",
-            "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "user", "pool"})
+            "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "CPUs", "user",
+            "pool"})
         for check in checks.values():
             self.assertTrue(check["found"] and check["use"], check)
         self.assertEqual(checks["kernel"]["found"], os.uname().release)
@@ -409,6 +411,21 @@ class Doctor(unittest.TestCase):
         for engine in ("sigbus-move", "sigbus-copy", "segv-remap"):
             check = self.doctor("--engine", engine)["userfaultfd"]
             self.assertIn(engine, check["use"])
+
+    def test_background_follows_the_cpus(self):
+        def on_one_cpu():
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        for expected, options in (("off", {"preexec_fn": on_one_cpu}), ("on", {})):
+            if expected == "on" and len(os.sched_getaffinity(0)) == 1:
+                continue
+            result = run("doctor", "--json", **options)
+            checks = {row["check"]: row for row in json.loads(result.stdout)["checks"]}
+            self.assertIn(f"background = {expected}", checks["CPUs"]["use"])
+            result = run("info", "--json", **options)
+            row = {row["option"]: row for row in json.loads(result.stdout)["options"]}["background"]
+            self.assertEqual((row["value"], row["source"]), (expected, "default"))
+            self.assertRegex(row["note"], r"^auto: \d+ CPUs? may be used$")
+        self.assertEqual(info("--background", "off")["background"]["note"], "")
 
     def test_engine_that_is_refused(self):
         check = self.doctor("--engine", "sigbus-copy",

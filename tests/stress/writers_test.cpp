@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several threads write to shared blocks while eviction is forced, per engine and block size.
+// Threads write to shared blocks while eviction is forced: every engine, block size, with and
+// without the keeper's work ahead of need, 1 to 8 threads.
 //
 // Every thread owns the words whose index is its own modulo the number of threads, so all threads
 // meet in every block and no word has two writers.  Each word counts the writes it received; the
@@ -11,9 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -21,123 +20,166 @@
 
 #include "base/prng.hpp"
 #include "base/units.hpp"
-#include "pager/pool.hpp"
+#include "stress/stress_support.hpp"
+#include "stress/watchdog.hpp"
 
-namespace hanare::pager {
+namespace hanare::stress {
 namespace {
 
-constexpr uint32_t kThreads = 4;
+using api_test::budget_for;
+using api_test::engine_refusal;
+using api_test::FarPool;
+using api_test::must;
+using api_test::PoolConfig;
+
 constexpr uint64_t kRunWordsMin = 4096;  // words of one visit, or half a block
+constexpr uint64_t kFramesMin = 20;
+constexpr uint64_t kLocalBytesMin = kMiB;
 
-uint64_t from_environment(const char* name, uint64_t fallback) {
-    const char* text = std::getenv(name);
-    return text == nullptr ? fallback : std::strtoull(text, nullptr, 0);
+struct Case {
+    std::string engine;
+    uint64_t block_bytes;
+    bool background;
+    uint32_t threads;
+};
+
+std::string name_of(const Case& which) {
+    std::string name = which.engine + "_" + std::to_string(which.block_bytes / kKiB) + "K_" +
+                       (which.background ? "background_" : "alone_") +
+                       std::to_string(which.threads);
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
 }
 
-std::string store_directory() {
-    const char* directory = std::getenv("TMPDIR");
-    return directory == nullptr ? "/var/tmp" : directory;
+std::string case_name(const testing::TestParamInfo<Case>& info) { return name_of(info.param); }
+
+std::vector<Case> cases(const std::vector<uint32_t>& thread_counts) {
+    std::vector<Case> all;
+    for (const char* engine : api_test::all_engines()) {
+        for (const uint64_t block_bytes :
+             {4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB}) {
+            for (const bool background : {true, false}) {
+                for (const uint32_t threads : thread_counts) {
+                    all.push_back({engine, block_bytes, background, threads});
+                }
+            }
+        }
+    }
+    return all;
 }
 
-class Writers : public testing::TestWithParam<std::tuple<EngineChoice, uint64_t>> {
+// Four times as much far memory as fits.
+class Stress : public testing::TestWithParam<Case> {
 protected:
     void SetUp() override {
-        const auto [engine, block_bytes] = GetParam();
-        options_.local_bytes = std::max<uint64_t>(16 * kMiB, 20 * block_bytes);
-        options_.block_bytes = block_bytes;
-        options_.read_ahead_blocks = 16;
-        options_.engine = engine;
-        options_.store.directory = store_directory();
-        auto pool = Pool::open(options_);
-        if (!pool && pool.error().status == HANARE_STATUS_NOT_SUPPORTED) {
-            GTEST_SKIP() << pool.error().text;
+        const Case& which = GetParam();
+        if (const auto refusal = engine_refusal(which.engine.c_str()); !refusal.empty()) {
+            GTEST_SKIP() << refusal;
         }
-        ASSERT_TRUE(pool) << pool.error().text;
-        pool_ = std::move(*pool);
-        words_ = 4 * options_.local_bytes / sizeof(uint64_t);
-        auto memory = pool_->alloc(words_ * sizeof(uint64_t), 0);
-        ASSERT_TRUE(memory) << memory.error().text;
-        far_ = static_cast<uint64_t*>(*memory);
+        const sys::testing::TemporaryDirectory directory;
+        const uint64_t frames = std::max(kFramesMin, kLocalBytesMin / which.block_bytes);
+        const uint64_t bytes = 4 * frames * which.block_bytes;
+        PoolConfig config;
+        config.engine = which.engine;
+        config.store = "file:" + directory.path();
+        config.options.block_bytes = which.block_bytes;
+        config.options.local_bytes = budget_for(frames, which.block_bytes, bytes);
+        config.options.background = which.background ? "on" : "off";
+        pool_ = std::make_unique<FarPool>(config);
+        words_ = bytes / sizeof(uint64_t);
+        far_ = pool_->alloc_words(bytes);
     }
 
-    PoolOptions options_;
-    std::unique_ptr<Pool> pool_;
+    std::unique_ptr<FarPool> pool_;
     uint64_t words_ = 0;
     uint64_t* far_ = nullptr;
 };
 
+class Writers : public Stress {};
+
 // Adds one to every word of `thread` in a run of words that starts at a random place.
 uint64_t visit(volatile uint64_t* far, uint64_t* shadow, uint64_t words, uint64_t run,
-               uint32_t thread, Prng& random) {
-    const uint64_t begin = round_down(random.below(words - run + 1), kThreads) + thread;
+               uint32_t thread, uint32_t threads, Prng& random) {
+    const uint64_t start = random.below(words - run + 1);
+    const uint64_t begin = start - start % threads + thread;
     uint64_t writes = 0;
-    for (uint64_t i = begin; i < begin + run - kThreads; i += kThreads, ++writes) {
+    for (uint64_t i = begin; i < begin + run - threads; i += threads, ++writes) {
         far[i] = far[i] + 1;
-        shadow[i / kThreads] += 1;
+        shadow[i / threads] += 1;
     }
     return writes;
 }
 
 TEST_P(Writers, LoseNothingWhileBlocksAreEvicted) {
-    const uint64_t total = from_environment("HANARE_STRESS_WRITES", 13'000'000);
+    const Case& which = GetParam();
+    const uint32_t threads = which.threads;
+    const uint64_t total = from_environment("HANARE_STRESS_WRITES", 150'000);
     const uint64_t seed = from_environment("HANARE_STRESS_SEED", 20'090'101);
-    const uint64_t run = std::max(kRunWordsMin, options_.block_bytes / sizeof(uint64_t) / 2);
-    std::vector<std::vector<uint64_t>> shadows(kThreads,
-                                               std::vector<uint64_t>(words_ / kThreads, 0));
-    std::vector<std::thread> threads;
-    for (uint32_t thread = 0; thread < kThreads; ++thread) {
-        threads.emplace_back([&, thread] {
+    const Watchdog watchdog(name_of(which), patience_s() + static_cast<int>(total / 200'000));
+    const uint64_t run = std::max(kRunWordsMin, which.block_bytes / sizeof(uint64_t) / 2);
+    std::vector<std::vector<uint64_t>> shadows(threads,
+                                               std::vector<uint64_t>(words_ / threads + 1, 0));
+    std::vector<std::function<void()>> bodies;
+    for (uint32_t thread = 0; thread < threads; ++thread) {
+        bodies.emplace_back([&, thread] {
             Prng random(seed + thread);
-            for (uint64_t done = 0; done < total / kThreads;) {
-                done += visit(far_, shadows[thread].data(), words_, run, thread, random);
+            for (uint64_t done = 0; done < total / threads;) {
+                done += visit(far_, shadows[thread].data(), words_, run, thread, threads, random);
             }
         });
     }
-    for (std::thread& thread : threads) thread.join();
+    api_test::run_threads(bodies);
 
     uint64_t lost = 0;
     uint64_t written = 0;
     for (uint64_t i = 0; i < words_; ++i) {
-        const uint64_t expected = shadows[i % kThreads][i / kThreads];
+        const uint64_t expected = shadows[i % threads][i / threads];
         written += expected;
         lost += far_[i] != expected;
     }
-    hanare_counters counters = {};
-    ASSERT_TRUE(pool_->stats(nullptr, counters));
+    const hanare_counters counters = pool_->stats();
     std::printf("[ seed %llu ] %llu writes, %llu lost, %llu write-backs, %llu faults\n",
                 static_cast<unsigned long long>(seed), static_cast<unsigned long long>(written),
                 static_cast<unsigned long long>(lost),
                 static_cast<unsigned long long>(counters.write_backs),
                 static_cast<unsigned long long>(counters.read_faults + counters.write_faults));
     EXPECT_EQ(lost, 0u);
-    EXPECT_GE(written, total);
+    EXPECT_GE(written, total / threads * threads);
     EXPECT_GT(counters.write_backs, 0u) << "nothing was evicted";
+    if (!which.background) {
+        EXPECT_EQ(counters.prefetch_reads, 0u) << "the keeper was to read nothing";
+    }
 }
+
+class Operations : public Stress {};
 
 // One thread, random single words, read and written in any mix, against a shadow copy; with advice,
 // prefetch, flush and pin thrown in.
-TEST_P(Writers, RandomOperationsAgreeWithAShadowCopy) {
+TEST_P(Operations, AgreeWithAShadowCopy) {
+    const uint64_t block_bytes = GetParam().block_bytes;
     const uint64_t seed = from_environment("HANARE_STRESS_SEED", 19'980'101);
-    const uint64_t steps_64k = from_environment("HANARE_STRESS_STEPS", 20'000);
-    const uint64_t steps = std::clamp<uint64_t>(steps_64k * 64 * kKiB / options_.block_bytes,
-                                                std::min<uint64_t>(steps_64k, 1000), 2 * steps_64k);
+    const uint64_t steps_64k = from_environment("HANARE_STRESS_STEPS", 500);
+    const uint64_t steps = std::clamp<uint64_t>(steps_64k * 64 * kKiB / block_bytes,
+                                                std::min<uint64_t>(steps_64k, 300), 2 * steps_64k);
     std::printf("[ seed %llu ] %llu steps\n", static_cast<unsigned long long>(seed),
                 static_cast<unsigned long long>(steps));
+    const Watchdog watchdog(name_of(GetParam()), patience_s() + static_cast<int>(steps / 50));
     Prng random(seed);
     std::vector<uint64_t> shadow(words_, 0);
-    const uint64_t block_words = options_.block_bytes / sizeof(uint64_t);
+    const uint64_t block_words = block_bytes / sizeof(uint64_t);
+    hanare_pool* const pool = pool_->get();
     uint64_t wrong = 0;
     for (uint64_t step = 0; step < steps; ++step) {
         const uint64_t i = random.below(words_);
         const uint64_t length = std::min(words_ - i, 1 + random.below(2 * block_words));
         switch (random.below(64)) {
-            case 0: ASSERT_TRUE(pool_->advise(far_ + i, length * 8, HANARE_ADVICE_DONTNEED)); break;
-            case 1: ASSERT_TRUE(pool_->advise(far_ + i, length * 8, HANARE_ADVICE_WILLNEED)); break;
-            case 2: ASSERT_TRUE(pool_->flush(far_ + i, length * 8)); break;
+            case 0: must(hanare_advise(pool, far_ + i, length * 8, HANARE_ADVICE_DONTNEED)); break;
+            case 1: must(hanare_advise(pool, far_ + i, length * 8, HANARE_ADVICE_WILLNEED)); break;
+            case 2: must(hanare_flush(pool, far_ + i, length * 8)); break;
             case 3:
-                ASSERT_TRUE(pool_->pin(far_ + i, 8, HANARE_ACCESS_WRITE));
+                must(hanare_pin(pool, far_ + i, 8, HANARE_ACCESS_WRITE));
                 far_[i] = shadow[i] = random.next();
-                ASSERT_TRUE(pool_->unpin(far_ + i, 8));
+                must(hanare_unpin(pool, far_ + i, 8));
                 break;
             case 4:
                 for (uint64_t j = i; j < i + length; ++j) far_[j] = shadow[j] = j ^ seed;
@@ -154,20 +196,8 @@ TEST_P(Writers, RandomOperationsAgreeWithAShadowCopy) {
     EXPECT_EQ(wrong, 0u);
 }
 
-std::string case_name(const testing::TestParamInfo<Writers::ParamType>& info) {
-    const auto [engine, block_bytes] = info.param;
-    const char* const name = engine == EngineChoice::kSigbusMove   ? "Move"
-                             : engine == EngineChoice::kSigbusCopy ? "Copy"
-                                                                   : "Remap";
-    return name + std::to_string(block_bytes / kKiB) + "K";
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    EnginesAndBlocks, Writers,
-    testing::Combine(testing::Values(EngineChoice::kSigbusMove, EngineChoice::kSigbusCopy,
-                                     EngineChoice::kSegvRemap),
-                     testing::Values(4 * kKiB, 64 * kKiB, 256 * kKiB, 4 * kMiB)),
-    case_name);
+INSTANTIATE_TEST_SUITE_P(, Writers, testing::ValuesIn(cases({1, 2, 4, 8})), case_name);
+INSTANTIATE_TEST_SUITE_P(, Operations, testing::ValuesIn(cases({1})), case_name);
 
 }  // namespace
-}  // namespace hanare::pager
+}  // namespace hanare::stress

@@ -386,7 +386,7 @@ void FrameTable::requeue_unpinned(Region& region, uint32_t index) noexcept {
 
 void FrameTable::mark_drop(Frame& frame, const Region& region, uint32_t index) noexcept {
     const sys::LockGuard guard(lock_);
-    if (frame.queue != FrameQueue::kProbation) return;
+    if (frame.queue != FrameQueue::kProbation || replacement_ == Replacement::kRoundRobin) return;
     if (frame.region != &region || frame.block != index) return;
     take_out(frame);
     put(frame, FrameQueue::kDrop);
@@ -418,6 +418,9 @@ uint64_t* FrameTable::bytes_of(FrameQueue queue) noexcept {
 }
 
 void FrameTable::put(Frame& frame, FrameQueue queue) noexcept {
+    if (queue == FrameQueue::kProtected && replacement_ == Replacement::kRoundRobin) {
+        queue = FrameQueue::kProbation;
+    }
     frame.queue = queue;
     IntrusiveList<Frame>& list = *list_of(frame);
     if (queue == FrameQueue::kFree || queue == FrameQueue::kBare) {

@@ -12,6 +12,10 @@
 // kAgeingPeriod-th eviction takes the oldest block instead, so that a resident set which nobody
 // uses any more leaves in the end.
 //
+// Round robin, for comparison: `probation` is the ring of mapped blocks, and its front the pointer
+// that goes round.  The block there is evicted, the one that comes takes its place in the order
+// and its frame, and nothing else is known of either.
+//
 // Threads: any, including fault handlers; one lock, never held across a system call other than
 // futex.
 #pragma once
@@ -28,10 +32,15 @@
 
 namespace hanare::pager {
 
+enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
+
 class FrameTable {
 public:
     // The budget is for frames, their descriptors and whatever charge_metadata() adds.
-    explicit FrameTable(uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
+    FrameTable(uint64_t budget_bytes, Replacement replacement)
+        : budget_bytes_(budget_bytes), replacement_(replacement) {}
+
+    Replacement replacement() const noexcept { return replacement_; }
 
     // Makes sure frames of this size exist.  LIMIT when the budget holds fewer than kFramesMin.
     Result<FrameClass*> open_class(uint64_t block_bytes, Engine& engine);
@@ -144,6 +153,7 @@ private:
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
     const uint64_t budget_bytes_;
+    const Replacement replacement_;
 
     sys::RankedLock lock_{sys::LockRank::kFrames};
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;

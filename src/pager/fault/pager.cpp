@@ -153,10 +153,15 @@ void Pager::read_ahead(Region& region, uint32_t faulted,
     for (; left > 0; --left, next += static_cast<uint32_t>(wanted.step)) {
         const FillStart start = start_ahead(region, next, batch);
         if (start == FillStart::kNoFrame) break;
-        if (start == FillStart::kForKeeper) request_read_ahead(region, next, 1, wanted.step);
+        if (start == FillStart::kForKeeper) leave_to_keeper(region, next, 1, wanted.step);
     }
     start_batch(batch);
-    if (left > 0) request_read_ahead(region, next, left, wanted.step);
+    if (left > 0) leave_to_keeper(region, next, left, wanted.step);
+}
+
+// What needs more than a fault should do: evicting what is dirty, completing sparse blocks.
+void Pager::leave_to_keeper(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept {
+    if (works_ahead_) request_read_ahead(region, first, count, step);
 }
 
 Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch) noexcept {
@@ -396,7 +401,7 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
 }
 
 void Pager::kick_if_low() noexcept {
-    if (keeper_ != nullptr && is_overcommitted() && frames_.available_bytes() < low_water_bytes()) {
+    if (keeper_ != nullptr && evicts_ahead() && frames_.available_bytes() < low_water_bytes()) {
         keeper_->kick();
     }
 }

@@ -60,7 +60,11 @@ public:
 
     static constexpr uint32_t kPartBuffers = 16;
 
-    void set_keeper(KeeperSignal* keeper) noexcept { keeper_ = keeper; }
+    // `works_ahead`: it frees frames before they are needed.
+    void set_keeper(KeeperSignal* keeper, bool works_ahead) noexcept {
+        keeper_ = keeper;
+        works_ahead_ = works_ahead;
+    }
 
     // Serves an access by the program: returns when the address was mapped with sufficient rights.
     // *was_mapped: it was so already, by somebody else's work since the fault.  `history`: the
@@ -116,6 +120,12 @@ public:
     bool is_overcommitted() noexcept {
         return virtual_bytes.load(std::memory_order_relaxed) > frames_.frame_budget_bytes();
     }
+    // Whether the keeper frees frames before they are needed.  Round robin evicts on faults only,
+    // unless read-ahead needs frames.
+    bool evicts_ahead() noexcept {
+        return works_ahead_ && is_overcommitted() &&
+               (read_ahead_blocks_ > 0 || frames_.replacement() != Replacement::kRoundRobin);
+    }
     uint64_t low_water_bytes() noexcept;
 
     store::Store& store() noexcept { return store_; }
@@ -147,6 +157,7 @@ private:
         size_t count = 0;
         uint64_t bytes = 0;
     };
+    void leave_to_keeper(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept;
     FillStart start_ahead(Region& region, uint32_t index, Batch& batch) noexcept;
     void start_batch(Batch& batch) noexcept;
     bool evict_dropped() noexcept;
@@ -207,6 +218,7 @@ private:
     BufferPool buffers_;
     const sys::Mapping zeros_;
     KeeperSignal* keeper_ = nullptr;
+    bool works_ahead_ = false;
 
     sys::RankedLock requests_lock_{sys::LockRank::kRequests};
     std::array<ReadAhead, kRequests> requests_ HANARE_GUARDED_BY(requests_lock_);
