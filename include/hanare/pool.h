@@ -45,7 +45,7 @@ typedef struct hanare_pool_options {
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
      * Default 256 KiB. */
     uint64_t block_bytes;
-    /* "auto" (default), "sigbus-move", "sigbus-copy" or "segv-remap". */
+    /* "auto" (default), "sigbus-move", "sigbus-copy", "segv-remap" or "thread". */
     const char *engine;
     /* Blocks fetched ahead of a sequential stream; default 16, HANARE_READ_AHEAD_OFF for none. */
     uint32_t read_ahead_blocks;
@@ -88,11 +88,11 @@ HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
 HANARE_API hanare_status hanare_free(hanare_pool *pool, void *address);
 
 typedef enum hanare_advice {
-    HANARE_ADVICE_NORMAL = 0,     /* find sequential streams by itself (default) */
-    HANARE_ADVICE_SEQUENTIAL = 1, /* read ahead from the first fault, drop behind */
-    HANARE_ADVICE_RANDOM = 2,     /* never read ahead */
-    HANARE_ADVICE_WILLNEED = 3,   /* start fetching the range now, return at once */
-    HANARE_ADVICE_DONTNEED = 4,   /* write the range back if dirty and release its frames */
+    HANARE_ADVICE_NORMAL = 0,       /* find sequential streams by itself (default) */
+    HANARE_ADVICE_SEQUENTIAL = 1,   /* read ahead from the first fault, drop behind */
+    HANARE_ADVICE_RANDOM = 2,       /* never read ahead */
+    HANARE_ADVICE_WILLNEED = 3,     /* start fetching the range now, return at once */
+    HANARE_ADVICE_DONTNEED = 4,     /* write the range back if dirty and release its frames */
     HANARE_ADVICE_INT_ = 0x7fffffff /* not an advice: makes every int a value of the type */
 } hanare_advice;
 

@@ -80,6 +80,7 @@ Result<pager::PoolOptions> pool_options(const config::Options& options) {
         case config::Engine::kSigbusMove: result.engine = pager::EngineChoice::kSigbusMove; break;
         case config::Engine::kSigbusCopy: result.engine = pager::EngineChoice::kSigbusCopy; break;
         case config::Engine::kSegvRemap: result.engine = pager::EngineChoice::kSegvRemap; break;
+        case config::Engine::kThread: result.engine = pager::EngineChoice::kThread; break;
     }
     result.store.directory = spec.directory;
     result.store.size_bytes = spec.size_bytes;

@@ -60,6 +60,7 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     HANARE_TRY(pool->keeper_->start());
     pool->pager_->set_keeper(pool->keeper_.get());
+    HANARE_TRY(pool->fault_threads_.start(*pool->pager_));
     note_pool_opened();
     return pool;
 }
@@ -73,6 +74,7 @@ Pool::~Pool() {
         regions_.clear();
     }
     keeper_->stop();
+    fault_threads_.stop();
     note_pool_closed();
 }
 

@@ -17,6 +17,7 @@
 #include "pager/engines.hpp"
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/pager.hpp"
+#include "pager/fault_threads.hpp"
 #include "pager/keeper.hpp"
 #include "pager/mapping_budget.hpp"
 #include "store/store.hpp"
@@ -92,6 +93,7 @@ private:
     EngineOwner engine_{nullptr, nullptr};
     std::unique_ptr<Pager> pager_;
     std::unique_ptr<Keeper> keeper_;
+    FaultThreads fault_threads_;
 
     sys::RankedLock lock_{sys::LockRank::kPool};
     std::vector<std::unique_ptr<Region>> regions_ HANARE_GUARDED_BY(lock_);

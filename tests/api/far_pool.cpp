@@ -91,9 +91,13 @@ void run_threads(const std::vector<std::function<void()>>& bodies) {
     for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<const char*> all_engines() { return {"sigbus-move", "sigbus-copy", "segv-remap"}; }
+std::vector<const char*> all_engines() {
+    return {"sigbus-move", "sigbus-copy", "segv-remap", "thread"};
+}
 
 bool serves_parts(const std::string& engine) { return engine != "segv-remap"; }
+
+bool serves_system_calls(const std::string& engine) { return engine == "thread"; }
 
 std::string engine_refusal(const char* engine) {
     const sys::testing::TemporaryDirectory directory;

@@ -158,14 +158,15 @@ std::string case_name(const testing::TestParamInfo<Writers::ParamType>& info) {
     const auto [engine, block_bytes] = info.param;
     const char* const name = engine == EngineChoice::kSigbusMove   ? "Move"
                              : engine == EngineChoice::kSigbusCopy ? "Copy"
-                                                                   : "Remap";
+                             : engine == EngineChoice::kSegvRemap  ? "Remap"
+                                                                   : "Thread";
     return name + std::to_string(block_bytes / kKiB) + "K";
 }
 
 INSTANTIATE_TEST_SUITE_P(
     EnginesAndBlocks, Writers,
     testing::Combine(testing::Values(EngineChoice::kSigbusMove, EngineChoice::kSigbusCopy,
-                                     EngineChoice::kSegvRemap),
+                                     EngineChoice::kSegvRemap, EngineChoice::kThread),
                      testing::Values(4 * kKiB, 64 * kKiB, 256 * kKiB, 4 * kMiB)),
     case_name);
 

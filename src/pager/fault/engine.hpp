@@ -14,6 +14,10 @@
 
 #include "sys/memory.hpp"
 
+namespace hanare::sys {
+class Userfault;
+}
+
 namespace hanare::pager {
 
 class Engine {
@@ -24,6 +28,16 @@ public:
     virtual int fault_signal() const noexcept { return SIGBUS; }
     // Entries of the kernel's list of mappings that a mapped block may take; 0: none at all.
     virtual uint32_t mappings_per_block() const noexcept { return 0; }
+
+    // Where accesses come from that wait until they are served (FaultService); nullptr where they
+    // raise the signal at once.
+    virtual const sys::Userfault* events() const noexcept { return nullptr; }
+    // Makes accesses to an absent page fail: with the fault signal, in system calls with EFAULT.
+    // Owned: the caller owns the transient state of the absent block; else EINVAL if that is
+    // needed.
+    virtual int refuse(std::byte*, size_t, bool /*is_owned*/) noexcept { return ENOSYS; }
+    // Undoes it in a part that is absent; the caller owns the block's transient state.
+    virtual int readmit(std::byte*, size_t) noexcept { return ENOSYS; }
 
     // Prepares the range of a region, and the arena that holds slots; none of it touched yet.
     virtual int attach(std::byte* range, size_t bytes) noexcept = 0;

@@ -544,6 +544,39 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
     region.leave();
 }
 
+int Pager::refuse_absent(Region& region, std::byte* page) noexcept {
+    Block& block = region.block(region.index_of(page));
+    const uint32_t word = block.load();
+    if (block_word::state(word) != BlockState::kAbsent ||
+        !block.try_enter(word, BlockState::kFilling)) {
+        return EBUSY;
+    }
+    const int error = engine_.refuse(page, kOsPageBytes, true);
+    block.leave(BlockState::kAbsent);
+    return error;
+}
+
+int Pager::readmit(Region& region, const std::byte* page) noexcept {
+    const uint32_t index = region.index_of(page);
+    const uint32_t part = region.part_of(page);
+    Block& block = region.block(index);
+    const uint32_t word = block.load();
+    const BlockState state = block_word::state(word);
+    BlockState busy = BlockState::kFilling;
+    if (block_word::resident(word)) return 0;
+    if (state == BlockState::kStaged) busy = BlockState::kInstalling;
+    if (state == BlockState::kSparse) busy = BlockState::kExtending;
+    if (block_word::transient(word) || !block.try_enter(word, busy)) return EBUSY;
+    int error = 0;
+    if (state != BlockState::kSparse || (region.frame_of(block)->present >> part & 1) == 0) {
+        error =
+            engine_.readmit(region.address_of(index) + part * region.part_bytes, region.part_bytes);
+    }
+    block.leave(state);
+    frames_.note_progress();
+    return error;
+}
+
 hanare_status Pager::pin(Region& region, uint32_t index, bool write, bool* first) noexcept {
     Block& block = region.block(index);
     for (;;) {

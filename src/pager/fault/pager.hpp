@@ -42,6 +42,8 @@ struct ReadAhead {
     }
 };
 
+class FaultService;
+
 class Pager {
 public:
     // `buffers`: kPartBuffers of kPartBytesMax, where parts are read; `zeros`: kPartBytesMax, never
@@ -58,6 +60,9 @@ public:
     static constexpr uint32_t kPartBuffers = 16;
 
     void set_keeper(KeeperSignal* keeper) noexcept { keeper_ = keeper; }
+    // For engines whose faults threads serve; else nullptr.
+    void set_fault_service(FaultService* service) noexcept { fault_service_ = service; }
+    FaultService* fault_service() const noexcept { return fault_service_; }
 
     // Serves an access by the program: returns when the address was mapped with sufficient rights.
     // *was_mapped: it was so already, by somebody else's work since the fault.  `history`: the
@@ -88,6 +93,11 @@ public:
 
     // The owner of a transient state makes the block absent and frees its frame.
     void give_up_frame(Frame& frame) noexcept;
+
+    // For accesses that cannot be served (Engine::refuse, readmit).  EBUSY: not in this state of
+    // the block.
+    int refuse_absent(Region& region, std::byte* page) noexcept;
+    int readmit(Region& region, const std::byte* page) noexcept;
 
     // Evicts one block in the calling thread; false when there is none or it failed.
     bool evict_one() noexcept;
@@ -189,6 +199,7 @@ private:
     BufferPool buffers_;
     const sys::Mapping zeros_;
     KeeperSignal* keeper_ = nullptr;
+    FaultService* fault_service_ = nullptr;
 
     sys::RankedLock requests_lock_{sys::LockRank::kRequests};
     std::array<ReadAhead, kRequests> requests_ HANARE_GUARDED_BY(requests_lock_);
