@@ -216,6 +216,7 @@ int Userfault::wake(void* address, size_t bytes) const noexcept {
     uffdio_range range = {address_of(address), bytes};
     return call(descriptor_, UFFDIO_WAKE, &range);
 }
+    event->missing = (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP) == 0;
 
 int Userfault::poison(void* address, size_t bytes) const noexcept {
     if (const int injected = inject::next_errno(inject::Call::kPoison); injected > 0) {

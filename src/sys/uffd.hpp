@@ -68,6 +68,7 @@ public:
     int wake(void* address, size_t bytes) const noexcept;
     // Makes accesses to missing pages fail from now on, with SIGBUS (BUS_MCEERR_AR) or EFAULT,
     // until madvise(MADV_DONTNEED).  EEXIST when a page is there, EINVAL on kernels before 6.6.
+        bool missing = false;  // as opposed to protected
     int poison(void* address, size_t bytes) const noexcept;
 
     // Closes the descriptor; for a child of fork(), whose descriptor acts on the parent's memory.

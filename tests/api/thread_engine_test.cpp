@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -149,6 +150,27 @@ TEST_F(ThreadEngineTest, ManyThreadsFaultAtOnce) {
     }
     run_threads(bodies);
     EXPECT_EQ(wrong, 0u);
+}
+
+// Dirty parts of blocks are written to the store from where they are; who writes must not wait for
+// the one that is gone.
+API_TEST_SCENARIO(part_taken_away_before_it_is_written) {
+    constexpr uint64_t kBig = 256 * kKiB;
+    FarPool pool({"thread", kBig}, kFramesMin + 4, 64 * kBig);
+    std::byte* const region = pool.alloc(64 * kBig);
+    must(hanare_advise(pool.get(), region, 64 * kBig, HANARE_ADVICE_RANDOM));
+    for (uint64_t i = 0; i < 64; ++i) poke(region, kBig, i, i + 1);
+    SCENARIO_CHECK(pool.stats().dirty_bytes == 64 * kOsPageBytes);
+    SCENARIO_CHECK(madvise(region + 5 * kBig, kOsPageBytes, MADV_DONTNEED) == 0);
+    hanare_flush(pool.get(), nullptr, 0);  // dies here
+    return 0;
+}
+
+TEST_F(ThreadEngineTest, NobodyWaitsForAPartThatIsGone) {
+    const Outcome outcome = run_scenario("part_taken_away_before_it_is_written");
+    EXPECT_TRUE(outcome.died_of(SIGBUS)) << outcome.describe();
+    ASSERT_EQ(outcome.lines().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.errors.find("is gone although its block is mapped"), std::string::npos);
 }
 
 API_TEST_SCENARIO(thread_needs_permission) {

@@ -50,6 +50,11 @@ void FaultService::serve(const sys::Userfault::Event& event) noexcept {
         userfault_.wake(event.page, kOsPageBytes);
         return;
     }
+    if (is_missed_by_writer(*region, event)) {
+        userfault_.wake(event.page, kOsPageBytes);
+        region->leave();
+        return;
+    }
     telemetry::RawLine line;
     bool has_line = false;
     {
@@ -62,6 +67,23 @@ void FaultService::serve(const sys::Userfault::Event& event) noexcept {
     wake(*region, event.page);
     region->leave();
     if (has_line) tell(line);
+}
+
+// The program has taken a page away, and whoever writes it to the store waits for it: nobody else
+// would end that.
+bool FaultService::is_missed_by_writer(Region& region,
+                                       const sys::Userfault::Event& event) noexcept {
+    Pager& pager = *region.pager;
+    if (!event.missing || !pager.is_missed_by_writer(region, event.page)) return false;
+    // Looked at once more, since it may have been written meanwhile, and then is absent rightly.
+    if (refuse(region, event.page) != 0 || !pager.is_missed_by_writer(region, event.page)) {
+        return false;
+    }
+    telemetry::RawLine line;
+    explain_failure(line, region, event.page, event.write, {HANARE_STATUS_OK, true},
+                    "SIGBUS follows");
+    line.write_stderr();
+    return true;
 }
 
 FaultService::Lease::Lease(FaultService& service, uint32_t thread_id) noexcept

@@ -70,6 +70,7 @@ private:
     };
 
     void serve(const sys::Userfault::Event& event) noexcept;
+    bool is_missed_by_writer(Region& region, const sys::Userfault::Event& event) noexcept;
     // True when `line` is to be told once the thread that waits for the page was woken.
     bool give_up(Lease& lease, Region& region, const sys::Userfault::Event& event,
                  FaultOutcome outcome, telemetry::RawLine& line) noexcept;

@@ -566,6 +566,17 @@ int Pager::readmit(Region& region, const std::byte* page) noexcept {
     if (block_word::resident(word)) return 0;
     if (state == BlockState::kStaged) busy = BlockState::kInstalling;
     if (state == BlockState::kSparse) busy = BlockState::kExtending;
+bool Pager::is_missed_by_writer(Region& region, const std::byte* page) noexcept {
+    const Block& block = region.block(region.index_of(page));
+    const uint32_t word = block.load();
+    if (block_word::state(word) != BlockState::kWriting) return false;
+    Frame& frame = *region.frame_of(block);
+    if (!frame.sparse) return false;
+    // The owner does not change it in this state.
+    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_acquire);
+    return block.load() == word && (present >> region.part_of(page) & 1) != 0;
+}
+
     if (block_word::transient(word) || !block.try_enter(word, busy)) return EBUSY;
     int error = 0;
     if (state != BlockState::kSparse || (region.frame_of(block)->present >> part & 1) == 0) {

@@ -94,6 +94,9 @@ public:
     // The owner of a transient state makes the block absent and frees its frame.
     void give_up_frame(Frame& frame) noexcept;
 
+    // Whether a missing page belongs to a part that is being written to the store from where it is:
+    // who writes may be who waits for it.
+    bool is_missed_by_writer(Region& region, const std::byte* page) noexcept;
     // For accesses that cannot be served (Engine::refuse, readmit).  EBUSY: not in this state of
     // the block.
     int refuse_absent(Region& region, std::byte* page) noexcept;
