@@ -20,7 +20,7 @@ namespace hanare::cli {
 namespace {
 
 constexpr uint64_t kBlockBytes[] = {4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB};
-constexpr const char* kEngines[] = {"sigbus-move", "sigbus-copy", "segv-remap", "thread"};
+constexpr const char* kEngines[] = {"sigbus-move", "sigbus-copy", "segv-remap", "thread", "shared"};
 
 struct Size {
     uint64_t region_bytes_max;

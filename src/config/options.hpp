@@ -19,7 +19,7 @@
 namespace hanare::config {
 
 // In the order of the names in options.def.
-enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThread };
+enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThread, kShared };
 enum class Io : uint8_t { kAuto, kUring, kSync };
 enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
 

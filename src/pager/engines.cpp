@@ -4,6 +4,7 @@
 #include "base/units.hpp"
 #include "pager/fault/frame.hpp"
 #include "pager/fault/segv_remap.hpp"
+#include "pager/fault/shared.hpp"
 #include "pager/fault/sigbus_copy.hpp"
 #include "pager/fault/sigbus_move.hpp"
 #include "pager/fault/threaded.hpp"
@@ -44,6 +45,11 @@ Result<EngineOwner> open_thread() {
     return own(new Threaded<CopyingEngine>(std::move(userfault)));
 }
 
+Result<EngineOwner> open_shared() {
+    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({.shared_memory = true}));
+    return own(new Shared(std::move(userfault)));
+}
+
 // Moves a page there and back, as the engine does.
 Result<EngineOwner> open_segv_remap() {
     HANARE_TRY_ASSIGN(const auto source, sys::Mapping::reserve(kOsPageBytes, kOsPageBytes));
@@ -74,6 +80,7 @@ Result<EngineOwner> open_engine(EngineChoice choice) {
         case EngineChoice::kSigbusCopy: return open_sigbus_copy();
         case EngineChoice::kSegvRemap: return open_segv_remap();
         case EngineChoice::kThread: return open_thread();
+        case EngineChoice::kShared: return open_shared();
     }
     return open_any();
 }

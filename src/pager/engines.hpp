@@ -10,7 +10,7 @@
 
 namespace hanare::pager {
 
-enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThread };
+enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThread, kShared };
 
 using EngineOwner = std::unique_ptr<Engine, void (*)(Engine*)>;
 

@@ -52,6 +52,8 @@ public:
     // address nullptr: everything.
     Result<void> flush(const void* address, uint64_t bytes);
     Result<void> stats(const void* address, hanare_counters& counters);
+    // A descriptor of the region's memory, for reading; the caller's.
+    Result<int> export_region(const void* address);
 
     const char* engine_name() const { return engine_->name(); }
     std::string describe_store() const { return store_->describe(); }

@@ -51,6 +51,9 @@ namespace hanare::sys {
 
 namespace {
 
+constexpr __u64 kSharedMemory =
+    UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+
 __u64 address_of(const void* pointer) { return reinterpret_cast<__u64>(pointer); }
 
 int try_to_open(int flags) noexcept {
@@ -108,6 +111,7 @@ Userfault::Support Userfault::probe() noexcept {
     support.sigbus = (api.features & UFFD_FEATURE_SIGBUS) != 0;
     support.write_protect = (api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP) != 0;
     support.move = (api.features & UFFD_FEATURE_MOVE) != 0;
+    support.shared_memory = (api.features & kSharedMemory) == kSharedMemory;
     if (const int injected = inject::next_errno(inject::Call::kMove); injected > 0) {
         support.move = false;
     }
@@ -132,10 +136,12 @@ Result<Userfault> Userfault::open(Features features) {
     uffdio_api api = {UFFD_API, UFFD_FEATURE_PAGEFAULT_FLAG_WP, 0};
     api.features |= features.events ? UFFD_FEATURE_THREAD_ID : UFFD_FEATURE_SIGBUS;
     if (features.move) api.features |= UFFD_FEATURE_MOVE;
+    if (features.shared_memory) api.features |= kSharedMemory;
     if (const int error = call(descriptor, UFFDIO_API, &api); error != 0) {
         return fail_errno(
-            HANARE_STATUS_NOT_SUPPORTED, error, "userfaultfd without %s, write protection%s",
-            features.events ? "thread ids" : "SIGBUS", features.move ? " or UFFDIO_MOVE" : "");
+            HANARE_STATUS_NOT_SUPPORTED, error, "userfaultfd without %s, write protection%s%s",
+            features.events ? "thread ids" : "SIGBUS", features.move ? " or UFFDIO_MOVE" : "",
+            features.shared_memory ? " or faults of shared memory" : "");
     }
     return userfault;
 }
@@ -154,10 +160,12 @@ void Userfault::close() noexcept {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
-int Userfault::register_range(void* address, size_t bytes) const noexcept {
+int Userfault::register_range(void* address, size_t bytes, Faults faults) const noexcept {
     uffdio_register range = {};
     range.range = {address_of(address), bytes};
-    range.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP;
+    range.mode = UFFDIO_REGISTER_MODE_MISSING;
+    if (faults != kMissing) range.mode |= UFFDIO_REGISTER_MODE_WP;
+    if (faults == kShared) range.mode |= UFFDIO_REGISTER_MODE_MINOR;
     return call(descriptor_, UFFDIO_REGISTER, &range);
 }
 
@@ -208,6 +216,7 @@ bool Userfault::next_event(Event* event) const noexcept {
     if (got != sizeof message || message.event != UFFD_EVENT_PAGEFAULT) return false;
     event->page = reinterpret_cast<std::byte*>(message.arg.pagefault.address);
     event->write = (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0;
+    event->missing = (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP) == 0;
     event->thread_id = message.arg.pagefault.feat.ptid;
     return true;
 }
@@ -216,7 +225,6 @@ int Userfault::wake(void* address, size_t bytes) const noexcept {
     uffdio_range range = {address_of(address), bytes};
     return call(descriptor_, UFFDIO_WAKE, &range);
 }
-    event->missing = (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP) == 0;
 
 int Userfault::poison(void* address, size_t bytes) const noexcept {
     if (const int injected = inject::next_errno(inject::Call::kPoison); injected > 0) {
@@ -228,6 +236,17 @@ int Userfault::poison(void* address, size_t bytes) const noexcept {
         request.range = {address_of(address), bytes};
         request.mode = UFFDIO_POISON_MODE_DONTWAKE;
         error = call(descriptor_, UFFDIO_POISON, &request);
+    }
+    return error;
+}
+
+int Userfault::map_present(void* address, size_t bytes) const noexcept {
+    int error = EAGAIN;
+    while (error == EAGAIN) {
+        uffdio_continue request = {};
+        request.range = {address_of(address), bytes};
+        request.mode = UFFDIO_CONTINUE_MODE_DONTWAKE;
+        error = call(descriptor_, UFFDIO_CONTINUE, &request);
     }
     return error;
 }

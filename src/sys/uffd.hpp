@@ -22,6 +22,7 @@ public:
         bool sigbus = false;
         bool write_protect = false;
         bool move = false;
+        bool shared_memory = false;
         int os_errno = 0;  // why it is not available
         // Why faults of system calls cannot be had as events; 0: they can.
         int system_calls_errno = 0;
@@ -29,8 +30,9 @@ public:
     static Support probe() noexcept;
 
     struct Features {
-        bool events = false;  // instead of SIGBUS; of system calls, too
-        bool move = false;    // UFFDIO_MOVE
+        bool events = false;         // instead of SIGBUS; of system calls, too
+        bool move = false;           // UFFDIO_MOVE
+        bool shared_memory = false;  // minor and write-protect faults of it
     };
     static Result<Userfault> open(Features features);
 
@@ -39,8 +41,12 @@ public:
     Userfault& operator=(Userfault&& other) noexcept;
     ~Userfault();
 
-    // Registers a range of anonymous memory for missing and write-protect faults.
-    int register_range(void* address, size_t bytes) const noexcept;
+    enum Faults {
+        kMissing,
+        kPrivate,  // missing and write-protect faults
+        kShared,   // these and minor faults: the page is in the file, but not mapped here
+    };
+    int register_range(void* address, size_t bytes, Faults faults = kPrivate) const noexcept;
 
     // Moves pages from `source` to the missing pages at `target`; the source pages become missing.
     // Atomic per page against running threads.  *moved_bytes tells how far it came.
@@ -51,6 +57,10 @@ public:
     int copy(void* target, const void* source, size_t bytes, bool write_protected,
              size_t* copied_bytes) const noexcept;
 
+    // Maps missing pages of shared memory that are in the file.  EFAULT when one is not, EEXIST
+    // when one is mapped.
+    int map_present(void* address, size_t bytes) const noexcept;
+
     // Sets or clears write protection of present pages.
     int write_protect(void* address, size_t bytes, bool on) const noexcept;
 
@@ -58,6 +68,7 @@ public:
     struct Event {
         std::byte* page = nullptr;
         bool write = false;
+        bool missing = false;  // as opposed to protected
         uint32_t thread_id = 0;
     };
     // Takes an event; false when there is none now.
@@ -68,7 +79,6 @@ public:
     int wake(void* address, size_t bytes) const noexcept;
     // Makes accesses to missing pages fail from now on, with SIGBUS (BUS_MCEERR_AR) or EFAULT,
     // until madvise(MADV_DONTNEED).  EEXIST when a page is there, EINVAL on kernels before 6.6.
-        bool missing = false;  // as opposed to protected
     int poison(void* address, size_t bytes) const noexcept;
 
     // Closes the descriptor; for a child of fork(), whose descriptor acts on the parent's memory.

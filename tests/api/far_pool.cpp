@@ -92,10 +92,12 @@ void run_threads(const std::vector<std::function<void()>>& bodies) {
 }
 
 std::vector<const char*> all_engines() {
-    return {"sigbus-move", "sigbus-copy", "segv-remap", "thread"};
+    return {"sigbus-move", "sigbus-copy", "segv-remap", "thread", "shared"};
 }
 
-bool serves_parts(const std::string& engine) { return engine != "segv-remap"; }
+bool serves_parts(const std::string& engine) {
+    return engine != "segv-remap" && engine != "shared";
+}
 
 bool serves_system_calls(const std::string& engine) { return engine == "thread"; }
 

@@ -406,7 +406,7 @@ class Doctor(unittest.TestCase):
         self.assertTrue(checks["io_uring"]["prevents"])
 
     def test_chosen_engine_is_shown(self):
-        for engine in ("sigbus-move", "sigbus-copy", "segv-remap", "thread"):
+        for engine in ("sigbus-move", "sigbus-copy", "segv-remap", "thread", "shared"):
             check = self.doctor("--engine", engine)["userfaultfd"]
             self.assertIn(engine, check["use"])
 

@@ -159,14 +159,16 @@ std::string case_name(const testing::TestParamInfo<Writers::ParamType>& info) {
     const char* const name = engine == EngineChoice::kSigbusMove   ? "Move"
                              : engine == EngineChoice::kSigbusCopy ? "Copy"
                              : engine == EngineChoice::kSegvRemap  ? "Remap"
-                                                                   : "Thread";
+                             : engine == EngineChoice::kThread     ? "Thread"
+                                                                   : "Shared";
     return name + std::to_string(block_bytes / kKiB) + "K";
 }
 
 INSTANTIATE_TEST_SUITE_P(
     EnginesAndBlocks, Writers,
     testing::Combine(testing::Values(EngineChoice::kSigbusMove, EngineChoice::kSigbusCopy,
-                                     EngineChoice::kSegvRemap, EngineChoice::kThread),
+                                     EngineChoice::kSegvRemap, EngineChoice::kThread,
+                                     EngineChoice::kShared),
                      testing::Values(4 * kKiB, 64 * kKiB, 256 * kKiB, 4 * kMiB)),
     case_name);
 

@@ -11,6 +11,8 @@ namespace hanare::pager {
 namespace {
 
 constexpr int64_t kRepeatsWindow_s = 2;
+// After so many faults on a mapped page of a shared region it is mapped again.
+constexpr uint32_t kRepeatsOfShared = 3;
 
 int64_t coarse_seconds() noexcept {
     timespec now = {};
@@ -59,7 +61,13 @@ FaultOutcome serve_fault(Region& region, Faulter& faulter, const void* address, 
     const hanare_status status =
         region.pager->serve(region, address, write, faulter.history, &was_mapped);
     if (status != HANARE_STATUS_OK) return {status, false};
-    if (was_mapped) return {HANARE_STATUS_OK, faulter.is_page_lost(address, repeats_max)};
+    if (was_mapped) {
+        const bool is_shared = region.pager->engine().shares_regions();
+        if (!faulter.is_page_lost(address, is_shared ? kRepeatsOfShared : repeats_max)) return {};
+        if (!is_shared || !region.pager->map_again(region, address)) {
+            return {HANARE_STATUS_OK, true};
+        }
+    }
     faulter.note_progress();
     return {};
 }

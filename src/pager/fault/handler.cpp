@@ -9,6 +9,7 @@
 #include "pager/fault/faulter.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
+#include "pager/fault/views.hpp"
 #include "sys/thread_state.hpp"
 #include "telemetry/raw_line.hpp"
 
@@ -88,7 +89,10 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
     if (!is_page_fault(*info)) return false;
     const void* address = info->si_addr;
     Region* region = region_table().enter(address);
-    if (region == nullptr) return false;
+    if (region == nullptr) {
+        if (info->si_signo == SIGBUS) report_view_fault(address);
+        return false;
+    }
     if (!is_ours(*info, region->pager->engine())) {
         region->leave();
         return false;

@@ -94,6 +94,9 @@ public:
     // The owner of a transient state makes the block absent and frees its frame.
     void give_up_frame(Frame& frame) noexcept;
 
+    // For shared regions, where an access to a mapped block keeps faulting.  False: it is lost.
+    bool map_again(Region& region, const void* address) noexcept;
+
     // Whether a missing page belongs to a part that is being written to the store from where it is:
     // who writes may be who waits for it.
     bool is_missed_by_writer(Region& region, const std::byte* page) noexcept;

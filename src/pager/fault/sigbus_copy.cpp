@@ -54,7 +54,7 @@ int CopyingEngine::discard(std::byte* part, size_t bytes) noexcept {
     return sys::advise(part, bytes, MADV_DONTNEED);
 }
 
-int CopyingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int CopyingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
     // From now on writers wait for the block's state, and so do readers of parts that are gone.
     const base::UnseenByTsan unseen;
@@ -77,7 +77,7 @@ int CopyingEngine::copy_in(std::byte* block, std::byte* slot, size_t bytes,
         if (error != 0) {
             // What was mapped may have been written to: take it back.
             if (done + copied > 0) {
-                const int back_error = withdraw(block, slot, done + copied);
+                const int back_error = withdraw(block, slot, done + copied, {});
                 HANARE_ASSERT(back_error == 0);
             }
             return error;

@@ -27,7 +27,8 @@ public:
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
-    int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int withdraw(std::byte* block, std::byte* slot, size_t bytes,
+                 FilePlace place) noexcept override;
     bool serves_parts() const noexcept override { return true; }
     int install_part(std::byte* part, const std::byte* content, size_t bytes,
                      bool writable) noexcept override;

@@ -92,7 +92,7 @@ int MovingEngine::discard(std::byte* part, size_t bytes) noexcept {
     return sys::advise(part, bytes, MADV_DONTNEED);
 }
 
-int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     size_t moved = 0;
     const int error = userfault_.move(slot, block, bytes, &moved);
     if (error != 0) take_back(slot, block, moved);
