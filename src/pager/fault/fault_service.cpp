@@ -147,16 +147,15 @@ bool FaultService::give_up(Lease& lease, Region& region, const sys::Userfault::E
         sys::signal_thread(event.thread_id, SIGBUS);
         return true;
     }
+    explain_failure(line, region, event.page, event.write, outcome, consequence);
     if (in_system_call) {
         note_refusal(event.page);
-    } else if (outcome.status != HANARE_STATUS_NOT_FOUND) {
-        lease.note_refusal(event.page, outcome);
-        return false;
+        return true;
     }
-    explain_failure(line, region, event.page, event.write, outcome, consequence);
-    if (in_system_call) return true;
-    // By the time the thread asks, nobody may know the region any more.
-    line.write_stderr();
+    // By the time the thread asks, nobody may know a region any more that ends.
+    outcome.was_told = outcome.status == HANARE_STATUS_NOT_FOUND;
+    lease.note_refusal(event.page, outcome);
+    if (outcome.was_told) line.write_stderr();
     return false;
 }
 

@@ -36,6 +36,7 @@ private:
 struct FaultOutcome {
     hanare_status status = HANARE_STATUS_OK;
     bool page_lost = false;
+    bool was_told = false;  // the line was written already
 
     bool served() const noexcept { return status == HANARE_STATUS_OK && !page_lost; }
 };

@@ -76,7 +76,7 @@ FaultOutcome serve_unless_refused(Region& region, const void* address, bool writ
 
 bool serve_or_report(Region& region, const void* address, bool write) noexcept {
     const FaultOutcome outcome = serve_unless_refused(region, address, write);
-    if (outcome.served()) return true;
+    if (outcome.served() || outcome.was_told) return outcome.served();
     telemetry::RawLine line;
     explain_failure(line, region, address, write, outcome, "SIGBUS follows");
     line.write_stderr();
