@@ -51,13 +51,19 @@ struct EngineNeed {
     const char* change;  // where it is not
 };
 
-// In the order in which automatic choice tries them (pager/engines.cpp).
+constexpr char kForSystemCalls[] =
+    "root (CAP_SYS_PTRACE), access to /dev/userfaultfd or sysctl vm.unprivileged_userfaultfd=1";
+
+// In the order in which automatic choice tries them (pager/engines.cpp); it never goes beyond
+// segv-remap, which always works.
 std::vector<EngineNeed> engine_needs(const Platform& platform) {
     const sys::Userfault::Support& support = platform.userfault;
     const bool can_copy = support.available && support.sigbus && support.write_protect;
     return {{Engine::kSigbusMove, "sigbus-move", can_copy && support.move, "kernel 6.8 or newer"},
             {Engine::kSigbusCopy, "sigbus-copy", can_copy, "kernel 5.7 or newer"},
-            {Engine::kSegvRemap, "segv-remap", true, ""}};
+            {Engine::kSegvRemap, "segv-remap", true, ""},
+            {Engine::kThread, "thread", support.system_calls_errno == 0, kForSystemCalls},
+            {Engine::kShared, "shared", can_copy && support.shared_memory, "kernel 5.19 or newer"}};
 }
 
 // The engine that will be used, or the one that was asked for.
@@ -81,9 +87,13 @@ Finding check_userfault(const Options& options, const Platform& platform) {
         if (support.sigbus) finding.found += ", SIGBUS";
         if (support.write_protect) finding.found += ", write protection";
         if (support.move) finding.found += ", MOVE";
+        if (support.shared_memory) finding.found += ", shared memory";
     }
     const EngineNeed chosen = chosen_engine(options, platform);
     finding.change = !support.available ? why_no_userfault(platform) : chosen.change;
+    if (!support.available && chosen.engine == Engine::kThread) {
+        finding.change += "; " + std::string(chosen.change);
+    }
     if (!chosen.is_met) {
         finding.use = std::string("nothing: engine ") + chosen.name + " was asked for and needs it";
         finding.change += "; or engine = auto";
@@ -94,11 +104,35 @@ Finding check_userfault(const Options& options, const Platform& platform) {
     if (chosen.engine == Engine::kSegvRemap) {
         finding.use += ", by page protection, with mappings per block (see max_map_count)";
     }
+    if (chosen.engine == Engine::kThread) {
+        finding.use += ", in threads of its own, which makes every fault some 10 us longer";
+    }
+    if (chosen.engine == Engine::kShared) {
+        finding.use += ", from a file of memory that other processes may map";
+    }
     const EngineNeed best = engine_needs(platform).front();
     if (best.is_met) {
         finding.change = "";
     } else if (support.available) {
         finding.change = std::string(best.change) + " for the faster " + best.name;
+    }
+    return finding;
+}
+
+Finding check_system_calls(const Options& options, const Platform& platform) {
+    const int refusal = platform.userfault.system_calls_errno;
+    const bool are_served = chosen_engine(options, platform).engine == Engine::kThread;
+    Finding finding;
+    finding.check = "system calls";
+    finding.found = refusal == 0
+                        ? "their faults can be had"
+                        : std::string("their faults are refused: ") + std::strerror(refusal);
+    if (are_served) {
+        finding.use = "serves their faults: they may be given absent memory";
+    } else {
+        finding.use = "lets them fail with EFAULT on absent memory: hanare_pin first";
+        if (refusal == 0) finding.use += ", or engine = thread";
+        if (refusal != 0) finding.change = std::string("for engine thread: ") + kForSystemCalls;
     }
     return finding;
 }
@@ -228,7 +262,7 @@ Finding check_huge_pages(const Platform& platform) {
     const bool has = platform.huge_pages == "madvise" || platform.huge_pages == "always";
     return {"huge pages", platform.huge_pages.empty() ? "none" : platform.huge_pages,
             std::string("keeps far memory in small pages, so that blocks move page by page") +
-                (has ? "; engine sigbus-move takes frames from huge pages, whose parts are "
+                (has ? "; engines that move pages take frames from huge pages, whose parts are "
                        "neighbours"
                      : "; frames are scattered over memory, which slows transfers"),
             has ? "" : "a kernel with transparent huge pages, set to madvise or always"};
@@ -280,9 +314,8 @@ Finding check_limits(const Platform& platform) {
                                                 : std::to_string(platform.open_files.soft)) +
         " open files";
     finding.use =
-        "regions and the budget need address space, a pool one file and up to four descriptors; "
-        "locks "
-        "nothing";
+        "regions and the budget need address space, a pool one file and up to four descriptors "
+        "(engine thread up to 13, engine shared one more per region); locks nothing";
     if (platform.address_bytes.soft != UINT64_MAX) finding.change = "ulimit -v unlimited";
     if (platform.file_bytes.soft != UINT64_MAX) {
         finding.change += finding.change.empty() ? "" : "; ";
@@ -331,6 +364,7 @@ Finding check_user(const Platform& platform) {
 std::vector<Finding> examine(const Options& options, const Platform& platform) {
     return {check_kernel(platform),
             check_userfault(options, platform),
+            check_system_calls(options, platform),
             check_uring(options, platform),
             check_memory(options),
             check_store(options, platform),

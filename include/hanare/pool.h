@@ -45,7 +45,8 @@ typedef struct hanare_pool_options {
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
      * Default 256 KiB. */
     uint64_t block_bytes;
-    /* "auto" (default), "sigbus-move", "sigbus-copy" or "segv-remap". */
+    /* "auto" (default), "sigbus-move", "sigbus-copy", "segv-remap", "thread" or
+     * "shared". */
     const char *engine;
     /* Blocks fetched ahead of a sequential stream; default 16, HANARE_READ_AHEAD_OFF for none. */
     uint32_t read_ahead_blocks;
@@ -54,8 +55,8 @@ typedef struct hanare_pool_options {
     /* Which block is evicted: "second_chance" (default) or "round_robin", the DLM paper's
      * scheme; exactly that with HANARE_READ_AHEAD_OFF. */
     const char *replacement;
-    /* Whether the keeper thread works ahead of need (reads, cleans and frees ahead): "auto"
-     * (default; off where the calling thread may use one CPU only), "on" or "off". */
+    /* Whether the keeper thread works ahead of need (cleans and frees, and reads what faulting
+     * threads cannot): "auto" (default; off where the calling thread may use one CPU only), "on" or "off". */
     const char *background;
 } hanare_pool_options;
 
@@ -94,11 +95,11 @@ HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
 HANARE_API hanare_status hanare_free(hanare_pool *pool, void *address);
 
 typedef enum hanare_advice {
-    HANARE_ADVICE_NORMAL = 0,     /* find sequential streams by itself (default) */
-    HANARE_ADVICE_SEQUENTIAL = 1, /* read ahead from the first fault, drop behind */
-    HANARE_ADVICE_RANDOM = 2,     /* never read ahead */
-    HANARE_ADVICE_WILLNEED = 3,   /* start fetching the range now, return at once */
-    HANARE_ADVICE_DONTNEED = 4,   /* write the range back if dirty and release its frames */
+    HANARE_ADVICE_NORMAL = 0,       /* find sequential streams by itself (default) */
+    HANARE_ADVICE_SEQUENTIAL = 1,   /* read ahead from the first fault, drop behind */
+    HANARE_ADVICE_RANDOM = 2,       /* never read ahead */
+    HANARE_ADVICE_WILLNEED = 3,     /* start fetching the range now, return at once */
+    HANARE_ADVICE_DONTNEED = 4,     /* write the range back if dirty and release its frames */
     HANARE_ADVICE_INT_ = 0x7fffffff /* not an advice: makes every int a value of the type */
 } hanare_advice;
 
@@ -128,6 +129,33 @@ HANARE_API hanare_status hanare_unpin(hanare_pool *pool, const void *address, si
  * bytes 0 mean the whole pool.  The blocks stay in local memory.  BUSY, after everything else was
  * written, when dirty blocks are pinned.  Errors: STORE_IO, STORE_FULL. */
 HANARE_API hanare_status hanare_flush(hanare_pool *pool, const void *address, size_t bytes);
+
+/* Sharing a region with other processes, which map it for reading (engine "shared").
+ *
+ * The descriptor that hanare_region_export makes can be sent to another process (SCM_RIGHTS, or
+ * inherited); there hanare_view_open maps it.  It does not allow to write, though one process of a
+ * user can always get at another's memory.  What a view shows:
+ *  - A block that is mapped in the exporting process, as it is now: the same memory, with the rules
+ *    of shared memory between threads for whoever reads while the other writes.  Blocks that are
+ *    pinned there (hanare_pin) stay so until they are unpinned.
+ *  - Everything else (blocks that have left local memory, were never touched, or whose region was
+ *    freed) is a hole: an access raises SIGBUS with one line, a system call fails with EFAULT.
+ *    Never zeros, and never another block.  The same address can be read once the exporting process
+ *    has the block in local memory again.
+ * A view outlives the region, the pool and the exporting process; what was in local memory when the
+ * exporting process ended stays readable.  Children of fork() do not get views.  To map the
+ * descriptor by mmap(2) instead, or to read it by read(2), is a mistake: holes are zeros there.
+ *
+ * hanare_region_export: `address` is what hanare_alloc returned; the descriptor is the caller's to
+ * close, and closed on exec.  Errors: NOT_FOUND, NOT_SUPPORTED (another engine), SYSTEM. */
+HANARE_API hanare_status hanare_region_export(hanare_pool *pool, const void *address,
+                                              int *descriptor);
+/* Needs no pool, and userfaultfd; `bytes` is the region's size in whole blocks.  The descriptor may
+ * be closed afterwards.  Errors: INVALID_ARGUMENT (not such a descriptor), NOT_SUPPORTED (no
+ * userfaultfd for shared memory), NO_MEMORY. */
+HANARE_API hanare_status hanare_view_open(int descriptor, const void **address, size_t *bytes);
+/* Unmaps a view; no thread may use it any more.  NOT_FOUND unless hanare_view_open gave it. */
+HANARE_API hanare_status hanare_view_close(const void *address);
 
 /* Version of the library at run time, "major.minor.patch"; static storage. */
 HANARE_API const char *hanare_version(void);

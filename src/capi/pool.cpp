@@ -13,6 +13,7 @@
 #include "config/options.hpp"
 #include "config/store_spec.hpp"
 #include "hanare/hanare.h"
+#include "pager/view.hpp"
 #include "telemetry/log.hpp"
 
 struct hanare_pool {
@@ -84,6 +85,8 @@ Result<pager::PoolOptions> pool_options(const config::Options& options) {
         case config::Engine::kSigbusMove: result.engine = pager::EngineChoice::kSigbusMove; break;
         case config::Engine::kSigbusCopy: result.engine = pager::EngineChoice::kSigbusCopy; break;
         case config::Engine::kSegvRemap: result.engine = pager::EngineChoice::kSegvRemap; break;
+        case config::Engine::kThread: result.engine = pager::EngineChoice::kThread; break;
+        case config::Engine::kShared: result.engine = pager::EngineChoice::kShared; break;
     }
     if (options.replacement == config::Replacement::kRoundRobin) {
         result.replacement = pager::Replacement::kRoundRobin;
@@ -192,6 +195,29 @@ hanare_status hanare_unpin(hanare_pool* pool, const void* address, size_t bytes)
 
 hanare_status hanare_flush(hanare_pool* pool, const void* address, size_t bytes) {
     return on_pool(__func__, pool, [&](Pool& opened) { return opened.flush(address, bytes); });
+}
+
+hanare_status hanare_region_export(hanare_pool* pool, const void* address, int* descriptor) {
+    if (descriptor == nullptr) return report(null_argument(__func__, "descriptor"));
+    return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
+        HANARE_TRY_ASSIGN(*descriptor, opened.export_region(address));
+        return {};
+    });
+}
+
+hanare_status hanare_view_open(int descriptor, const void** address, size_t* bytes) {
+    if (address == nullptr) return report(null_argument(__func__, "address"));
+    if (bytes == nullptr) return report(null_argument(__func__, "bytes"));
+    return guarded(__func__, [&]() -> Result<void> {
+        HANARE_TRY_ASSIGN(const auto view, hanare::pager::open_view(descriptor));
+        *address = view.address;
+        *bytes = view.bytes;
+        return {};
+    });
+}
+
+hanare_status hanare_view_close(const void* address) {
+    return guarded(__func__, [&] { return hanare::pager::close_view(address); });
 }
 
 hanare_status hanare_stats(hanare_pool* pool, const void* address, hanare_counters* counters) {

@@ -19,8 +19,9 @@
 namespace hanare::config {
 
 // In the order of the names in options.def.
-inline constexpr std::string_view kEngineNames = "auto|sigbus-move|sigbus-copy|segv-remap";
-enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap };
+inline constexpr std::string_view kEngineNames =
+    "auto|sigbus-move|sigbus-copy|segv-remap|thread|shared";
+enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThread, kShared };
 enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
 enum class Background : uint8_t { kAuto, kOn, kOff };
 enum class Io : uint8_t { kAuto, kUring, kSync };

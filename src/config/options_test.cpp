@@ -147,7 +147,7 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
         {OptionId::block_bytes, "big", "'big' is not a size"},
         {OptionId::engine, "turbo",
          "engine (flag --x): 'turbo' is unknown; allowed is auto, sigbus-move, "
-         "sigbus-copy or segv-remap"},
+         "sigbus-copy, segv-remap, thread or shared"},
         {OptionId::engine, "AUTO", "'AUTO' is unknown"},
         {OptionId::read_ahead_blocks, "-1",
          "'-1' is not a whole number; allowed is a number from 0 to 1024"},

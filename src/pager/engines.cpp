@@ -4,8 +4,10 @@
 #include "base/units.hpp"
 #include "pager/fault/frame.hpp"
 #include "pager/fault/segv_remap.hpp"
+#include "pager/fault/shared.hpp"
 #include "pager/fault/sigbus_copy.hpp"
 #include "pager/fault/sigbus_move.hpp"
+#include "pager/fault/threaded.hpp"
 
 namespace hanare::pager {
 
@@ -16,20 +18,36 @@ EngineOwner own(Type* engine) {
     return {engine, [](Engine* ended) { delete static_cast<Type*>(ended); }};
 }
 
-Result<EngineOwner> open_sigbus_move() {
-    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open(true));
-    HANARE_TRY_ASSIGN(auto scratch,
-                      sys::Mapping::reserve(SigbusMove::kScratchBuffers * SigbusMove::kScratchBytes,
-                                            kOsPageBytes));
+template <typename Moving>
+Result<EngineOwner> open_moving(sys::Userfault::Features features) {
+    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open(features));
+    HANARE_TRY_ASSIGN(
+        auto scratch,
+        sys::Mapping::reserve(Moving::kScratchBuffers * Moving::kScratchBytes, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kBlockBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
-    return own(new SigbusMove(std::move(userfault), std::move(scratch), std::move(zeros),
-                              std::move(nursery)));
+    return own(
+        new Moving(std::move(userfault), std::move(scratch), std::move(zeros), std::move(nursery)));
 }
 
+Result<EngineOwner> open_sigbus_move() { return open_moving<SigbusMove>({.move = true}); }
+
 Result<EngineOwner> open_sigbus_copy() {
-    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open(false));
+    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({}));
     return own(new SigbusCopy(std::move(userfault)));
+}
+
+Result<EngineOwner> open_thread() {
+    if (auto engine = open_moving<Threaded<MovingEngine>>({.events = true, .move = true})) {
+        return engine;
+    }
+    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({.events = true}));
+    return own(new Threaded<CopyingEngine>(std::move(userfault)));
+}
+
+Result<EngineOwner> open_shared() {
+    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({.shared_memory = true}));
+    return own(new Shared(std::move(userfault)));
 }
 
 // Moves a page there and back, as the engine does.
@@ -61,6 +79,8 @@ Result<EngineOwner> open_engine(EngineChoice choice) {
         case EngineChoice::kSigbusMove: return open_sigbus_move();
         case EngineChoice::kSigbusCopy: return open_sigbus_copy();
         case EngineChoice::kSegvRemap: return open_segv_remap();
+        case EngineChoice::kThread: return open_thread();
+        case EngineChoice::kShared: return open_shared();
     }
     return open_any();
 }

@@ -10,13 +10,14 @@
 
 namespace hanare::pager {
 
-enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap };
+enum class EngineChoice { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThread, kShared };
 
 using EngineOwner = std::unique_ptr<Engine, void (*)(Engine*)>;
 
 // kAuto takes the first that works of sigbus-move (moves pages: fastest), sigbus-copy (kernels
 // without UFFDIO_MOVE; a copy per fault) and segv-remap (userfaultfd is refused; mappings per
-// block).  NOT_SUPPORTED where the kernel lacks what the chosen one needs.
+// block).  The others are for those who ask.  NOT_SUPPORTED where the kernel lacks what the chosen
+// one needs.
 Result<EngineOwner> open_engine(EngineChoice choice);
 
 }  // namespace hanare::pager

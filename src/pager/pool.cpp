@@ -10,6 +10,7 @@
 #include "pager/fault/handler.hpp"
 #include "pager/fault/region_table.hpp"
 #include "pager/fork.hpp"
+#include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 #include "telemetry/log.hpp"
 
@@ -60,6 +61,7 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     HANARE_TRY(pool->keeper_->start());
     pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);
+    HANARE_TRY(pool->fault_threads_.start(*pool->pager_));
     note_pool_opened();
     return pool;
 }
@@ -73,6 +75,7 @@ Pool::~Pool() {
         regions_.clear();
     }
     keeper_->stop();
+    fault_threads_.stop();
     note_pool_closed();
 }
 
@@ -136,6 +139,10 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     HANARE_TRY_ASSIGN(region->frame_class, frames_.open_class(block_bytes, *engine_));
     HANARE_TRY_ASSIGN(region->range, sys::Mapping::reserve(rounded, block_bytes));
     HANARE_TRY(make_table(*region));
+    if (engine_->shares_regions()) {
+        HANARE_TRY_ASSIGN(region->file, sys::create_shared_memory(rounded));
+        HANARE_TRY(sys::map_shared(region->range, region->file));
+    }
     HANARE_TRY(region->range.hide_from_children());
     region->range.advise(MADV_NOHUGEPAGE);
     if (const int error = engine_->attach(region->begin(), rounded); error != 0) {
@@ -206,6 +213,23 @@ Result<void> Pool::free(void* address) {
     std::erase_if(regions_, [&](const auto& other) { return other.get() == region; });
     mappings_->account_for(extents());
     return {};
+}
+
+Result<int> Pool::export_region(const void* address) {
+    const sys::SignalBlock signals;
+    const sys::LockGuard guard(lock_);
+    const Region* region = find(address);
+    if (region == nullptr || region->begin() != address) {
+        return fail(HANARE_STATUS_NOT_FOUND, "%p is not the start of a region of this pool",
+                    address);
+    }
+    if (!region->file.is_open()) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED,
+                    "engine %s keeps regions to itself: open the pool with engine shared",
+                    engine_->name());
+    }
+    HANARE_TRY_ASSIGN(auto descriptor, sys::reopen_read_only(region->file));
+    return descriptor.release();
 }
 
 // Afterwards nothing refers to the region and it can be destroyed.
@@ -379,6 +403,7 @@ Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirt
 Result<void> Pool::stats(const void* address, hanare_counters& counters) {
     const sys::SignalBlock signals;
     const sys::LockGuard guard(lock_);
+    pager_->poll_reads();
     hanare_counters sum = {};
     const Region* only = address == nullptr ? nullptr : find(address);
     if (address != nullptr && only == nullptr) {

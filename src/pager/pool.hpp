@@ -17,6 +17,7 @@
 #include "pager/engines.hpp"
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/pager.hpp"
+#include "pager/fault_threads.hpp"
 #include "pager/keeper.hpp"
 #include "pager/mapping_budget.hpp"
 #include "store/store.hpp"
@@ -53,6 +54,8 @@ public:
     // address nullptr: everything.
     Result<void> flush(const void* address, uint64_t bytes);
     Result<void> stats(const void* address, hanare_counters& counters);
+    // A descriptor of the region's memory, for reading; the caller's.
+    Result<int> export_region(const void* address);
 
     const char* engine_name() const { return engine_->name(); }
     std::string describe_store() const { return store_->describe(); }
@@ -94,6 +97,7 @@ private:
     EngineOwner engine_{nullptr, nullptr};
     std::unique_ptr<Pager> pager_;
     std::unique_ptr<Keeper> keeper_;
+    FaultThreads fault_threads_;
 
     sys::RankedLock lock_{sys::LockRank::kPool};
     std::vector<std::unique_ptr<Region>> regions_ HANARE_GUARDED_BY(lock_);

@@ -2,6 +2,7 @@
 #include "sys/event.hpp"
 
 #include <cerrno>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,6 +29,33 @@ void EventFd::clear() noexcept {
     while (syscall(SYS_read, file_.number(), &count, sizeof count) < 0 && errno == EINTR) {
     }
     errno = saved_errno;
+}
+
+Result<WorkWait> WorkWait::open(int work, const EventFd& end) {
+    FileDescriptor file(above_standard(epoll_create1(EPOLL_CLOEXEC)));
+    if (file.number() < 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot create an epoll");
+    epoll_event of_work = {EPOLLIN | EPOLLEXCLUSIVE, {}};
+    of_work.data.u32 = static_cast<uint32_t>(Woken::kWork);
+    epoll_event of_end = {EPOLLIN, {}};
+    of_end.data.u32 = static_cast<uint32_t>(Woken::kEnd);
+    if (epoll_ctl(file.number(), EPOLL_CTL_ADD, work, &of_work) != 0 ||
+        epoll_ctl(file.number(), EPOLL_CTL_ADD, end.number(), &of_end) != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot wait with epoll");
+    }
+    return WorkWait(std::move(file));
+}
+
+WorkWait::Woken WorkWait::wait(int timeout_ms) const noexcept {
+    const int saved_errno = errno;
+    epoll_event events[2] = {};
+    // Not epoll_wait(3), which is a cancellation point.
+    const long count = syscall(SYS_epoll_wait, file_.number(), events, 2, timeout_ms);
+    errno = saved_errno;
+    Woken woken = Woken::kNeither;
+    for (long i = 0; i < count; ++i) {
+        if (woken != Woken::kEnd) woken = static_cast<Woken>(events[i].data.u32);
+    }
+    return woken;
 }
 
 }  // namespace hanare::sys

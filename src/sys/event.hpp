@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // eventfd(2): wakes a thread that waits in a ring or in poll(2).  Any thread may post(),
-// async-signal-safe; one thread clears.
+// async-signal-safe; one thread clears.  And epoll(7) as far as a thread needs it that waits for
+// work which it shares with others.
 #pragma once
 
 #include "base/result.hpp"
@@ -22,6 +23,22 @@ public:
 
 private:
     explicit EventFd(FileDescriptor file) : file_(std::move(file)) {}
+
+    FileDescriptor file_;
+};
+
+// Waits for a descriptor to become readable, one of several threads each time, or for the end, all
+// of them.  Each thread has its own.
+class WorkWait {
+public:
+    static Result<WorkWait> open(int work, const EventFd& end);
+
+    enum class Woken { kWork, kEnd, kNeither };
+    // kNeither: the time is over, or for no reason.  Async-signal-safe, no cancellation point.
+    Woken wait(int timeout_ms) const noexcept;
+
+private:
+    explicit WorkWait(FileDescriptor file) : file_(std::move(file)) {}
 
     FileDescriptor file_;
 };

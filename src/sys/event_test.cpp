@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/event.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <thread>
+#include <vector>
 
 namespace hanare::sys {
 namespace {
@@ -33,6 +36,45 @@ TEST(EventFd, PostAfterCloseIsHarmless) {
     event->close();
     event->post();
     EXPECT_EQ(event->number(), -1);
+}
+
+// Work wakes one of those who wait, the end all of them.
+TEST(WorkWait, WorkIsForOneAndTheEndForAll) {
+    constexpr int kThreads = 3;
+    auto work = EventFd::open();
+    auto end = EventFd::open();
+    ASSERT_TRUE(work && end);
+    std::atomic<int> done{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&] {
+            const auto wait = WorkWait::open(work->number(), *end);
+            ASSERT_TRUE(wait) << wait.error().text;
+            for (;;) {
+                const auto woken = wait->wait(-1);
+                if (woken == WorkWait::Woken::kEnd) return;
+                if (woken != WorkWait::Woken::kWork) continue;
+                work->clear();
+                ++done;
+            }
+        });
+    }
+    for (int i = 1; i <= 100; ++i) {
+        work->post();
+        while (done < i) std::this_thread::yield();
+    }
+    end->post();
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_GE(done, 100);
+}
+
+TEST(WorkWait, GivesUpInTime) {
+    auto work = EventFd::open();
+    auto end = EventFd::open();
+    ASSERT_TRUE(work && end);
+    const auto wait = WorkWait::open(work->number(), *end);
+    ASSERT_TRUE(wait) << wait.error().text;
+    EXPECT_EQ(wait->wait(1), WorkWait::Woken::kNeither);
 }
 
 }  // namespace

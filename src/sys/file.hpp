@@ -41,6 +41,8 @@ public:
 
     int number() const { return number_; }
     bool is_open() const { return number_ >= 0; }
+    // Hands the descriptor over.
+    int release() noexcept { return std::exchange(number_, -1); }
     void close() noexcept;
 
 private:

@@ -189,7 +189,7 @@ TEST_F(File, KeptDescriptorsAreNoStandardOnes) {
               }),
               "");
     EXPECT_EQ(stays_above_standard([] {
-                  static auto userfault = Userfault::open(false);
+                  static auto userfault = Userfault::open({});
                   return userfault.has_value() || userfault.error().os_errno != 0;
               }),
               "");

@@ -19,6 +19,7 @@ enum class Call : uint32_t {
     kUringSetup,
     kUserfaultfd,
     kMove,     // UFFDIO_MOVE
+    kPoison,   // UFFDIO_POISON
     kRemap,    // moving a mapping
     kProtect,  // mprotect
     kCount,

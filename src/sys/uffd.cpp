@@ -31,9 +31,28 @@ struct uffdio_move {
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
+// Since 6.6.
+#ifndef UFFDIO_POISON
+struct uffdio_poison {
+    struct uffdio_range range;
+    __u64 mode;
+    __s64 updated;
+};
+#define UFFDIO_POISON_MODE_DONTWAKE (static_cast<__u64>(1) << 0)
+#define UFFDIO_POISON _IOWR(UFFDIO, 0x08, struct uffdio_poison)
+#endif
+
+// Since 6.1: the device whose permissions decide who gets the faults of system calls.
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+
 namespace hanare::sys {
 
 namespace {
+
+constexpr __u64 kSharedMemory =
+    UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
 
 __u64 address_of(const void* pointer) { return reinterpret_cast<__u64>(pointer); }
 
@@ -53,6 +72,17 @@ int open_descriptor() noexcept {
     return descriptor == -EINVAL ? try_to_open(kFlags) : descriptor;
 }
 
+// One that gets the faults of system calls as well, or a negative errno value.
+int open_privileged_descriptor() noexcept {
+    constexpr int kFlags = O_CLOEXEC | O_NONBLOCK;
+    const int descriptor = try_to_open(kFlags);
+    if (descriptor != -EPERM) return descriptor;
+    const FileDescriptor device(::open("/dev/userfaultfd", O_RDWR | O_CLOEXEC));
+    if (device.number() < 0) return -EPERM;
+    const int made = above_standard(ioctl(device.number(), USERFAULTFD_IOC_NEW, kFlags));
+    return made >= 0 ? made : -errno;
+}
+
 // Keeps errno for the interrupted program and returns the call's own.
 int call(int descriptor, unsigned long request, void* argument) noexcept {
     const int saved_errno = errno;
@@ -65,6 +95,9 @@ int call(int descriptor, unsigned long request, void* argument) noexcept {
 
 Userfault::Support Userfault::probe() noexcept {
     Support support;
+    const int privileged = open_privileged_descriptor();
+    if (privileged >= 0) ::close(privileged);
+    support.system_calls_errno = privileged >= 0 ? 0 : -privileged;
     const int descriptor = open_descriptor();
     if (descriptor < 0) {
         support.os_errno = -descriptor;
@@ -78,25 +111,37 @@ Userfault::Support Userfault::probe() noexcept {
     support.sigbus = (api.features & UFFD_FEATURE_SIGBUS) != 0;
     support.write_protect = (api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP) != 0;
     support.move = (api.features & UFFD_FEATURE_MOVE) != 0;
+    support.shared_memory = (api.features & kSharedMemory) == kSharedMemory;
     if (const int injected = inject::next_errno(inject::Call::kMove); injected > 0) {
         support.move = false;
     }
     return support;
 }
 
-Result<Userfault> Userfault::open(bool with_move) {
-    const int descriptor = open_descriptor();
+Result<Userfault> Userfault::open(Features features) {
+    const int descriptor = features.events ? open_privileged_descriptor() : open_descriptor();
     if (descriptor < 0) {
-        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, -descriptor,
-                          "userfaultfd is refused (an old kernel or a seccomp filter?)");
+        const bool may_not = features.events && descriptor == -EPERM;
+        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, -descriptor, "userfaultfd %s",
+                          may_not ? "for system calls is refused: it needs root (CAP_SYS_PTRACE), "
+                                    "access to /dev/userfaultfd, or sysctl "
+                                    "vm.unprivileged_userfaultfd=1 and no seccomp filter"
+                                  : "is refused (an old kernel or a seccomp filter?)");
     }
     Userfault userfault(descriptor);
-    uffdio_api api = {UFFD_API, UFFD_FEATURE_SIGBUS | UFFD_FEATURE_PAGEFAULT_FLAG_WP, 0};
-    if (with_move) api.features |= UFFD_FEATURE_MOVE;
+    const int injected = features.move ? inject::next_errno(inject::Call::kMove) : 0;
+    if (injected > 0) {
+        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, injected, "userfaultfd without UFFDIO_MOVE");
+    }
+    uffdio_api api = {UFFD_API, UFFD_FEATURE_PAGEFAULT_FLAG_WP, 0};
+    api.features |= features.events ? UFFD_FEATURE_THREAD_ID : UFFD_FEATURE_SIGBUS;
+    if (features.move) api.features |= UFFD_FEATURE_MOVE;
+    if (features.shared_memory) api.features |= kSharedMemory;
     if (const int error = call(descriptor, UFFDIO_API, &api); error != 0) {
-        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error,
-                          "userfaultfd without SIGBUS, write protection%s",
-                          with_move ? " or UFFDIO_MOVE" : "");
+        return fail_errno(
+            HANARE_STATUS_NOT_SUPPORTED, error, "userfaultfd without %s, write protection%s%s",
+            features.events ? "thread ids" : "SIGBUS", features.move ? " or UFFDIO_MOVE" : "",
+            features.shared_memory ? " or faults of shared memory" : "");
     }
     return userfault;
 }
@@ -115,10 +160,12 @@ void Userfault::close() noexcept {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
-int Userfault::register_range(void* address, size_t bytes) const noexcept {
+int Userfault::register_range(void* address, size_t bytes, Faults faults) const noexcept {
     uffdio_register range = {};
     range.range = {address_of(address), bytes};
-    range.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP;
+    range.mode = UFFDIO_REGISTER_MODE_MISSING;
+    if (faults != kMissing) range.mode |= UFFDIO_REGISTER_MODE_WP;
+    if (faults == kShared) range.mode |= UFFDIO_REGISTER_MODE_MINOR;
     return call(descriptor_, UFFDIO_REGISTER, &range);
 }
 
@@ -155,6 +202,52 @@ int Userfault::copy(void* target, const void* source, size_t bytes, bool write_p
         error = 0;
     }
     *copied_bytes = done;
+    return error;
+}
+
+bool Userfault::next_event(Event* event) const noexcept {
+    const int saved_errno = errno;
+    uffd_msg message = {};
+    long got = 0;
+    do {
+        got = syscall(SYS_read, descriptor_, &message, sizeof message);
+    } while (got < 0 && errno == EINTR);
+    errno = saved_errno;
+    if (got != sizeof message || message.event != UFFD_EVENT_PAGEFAULT) return false;
+    event->page = reinterpret_cast<std::byte*>(message.arg.pagefault.address);
+    event->write = (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0;
+    event->missing = (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP) == 0;
+    event->thread_id = message.arg.pagefault.feat.ptid;
+    return true;
+}
+
+int Userfault::wake(void* address, size_t bytes) const noexcept {
+    uffdio_range range = {address_of(address), bytes};
+    return call(descriptor_, UFFDIO_WAKE, &range);
+}
+
+int Userfault::poison(void* address, size_t bytes) const noexcept {
+    if (const int injected = inject::next_errno(inject::Call::kPoison); injected > 0) {
+        return injected;
+    }
+    int error = EAGAIN;
+    while (error == EAGAIN) {
+        uffdio_poison request = {};
+        request.range = {address_of(address), bytes};
+        request.mode = UFFDIO_POISON_MODE_DONTWAKE;
+        error = call(descriptor_, UFFDIO_POISON, &request);
+    }
+    return error;
+}
+
+int Userfault::map_present(void* address, size_t bytes) const noexcept {
+    int error = EAGAIN;
+    while (error == EAGAIN) {
+        uffdio_continue request = {};
+        request.range = {address_of(address), bytes};
+        request.mode = UFFDIO_CONTINUE_MODE_DONTWAKE;
+        error = call(descriptor_, UFFDIO_CONTINUE, &request);
+    }
     return error;
 }
 

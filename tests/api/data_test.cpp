@@ -97,7 +97,11 @@ TEST_P(DataTest, EveryFaultAndTransferIsCounted) {
     EXPECT_EQ(stats.demand_reads, kCount);
     EXPECT_EQ(stats.read_bytes, bytes);
     EXPECT_EQ(stats.zero_fills, kCount);
-    EXPECT_EQ(stats.evictions_inline + stats.prefetch_reads + stats.wait_faults, 0u);
+    EXPECT_EQ(stats.evictions_inline, 0u);
+    EXPECT_EQ(stats.prefetch_reads, 0u);
+    // A thread that waits in the kernel may wake up too early and fault again.
+    const bool may_wait = serves_system_calls(GetParam().engine);
+    EXPECT_TRUE(may_wait || stats.wait_faults == 0) << stats.wait_faults;
     EXPECT_EQ(touch(region, block_bytes(), kCount - 1), 3u);
 }
 

@@ -88,7 +88,10 @@ TEST_P(SeccompTest, WorksWithoutIoUring) {
         << outcome.errors;
 }
 
-bool needs_userfaultfd(const std::string& engine) { return engine != "segv-remap"; }
+// Root gets it from /dev/userfaultfd for engine thread; others: ThreadEngineIsRefusedInOneLine.
+bool needs_userfaultfd(const std::string& engine) {
+    return engine != "segv-remap" && engine != "thread";
+}
 
 API_TEST_SCENARIO(without_userfaultfd) {
     SCENARIO_CHECK(refuse_system_call(SYS_userfaultfd));
@@ -106,7 +109,9 @@ API_TEST_SCENARIO(without_userfaultfd) {
 }
 
 TEST_P(SeccompTest, SaysThatUserfaultfdIsRefused) {
-    if (!needs_userfaultfd(GetParam())) GTEST_SKIP() << GetParam() << " does without it";
+    if (!needs_userfaultfd(GetParam())) {
+        GTEST_SKIP() << GetParam() << " does without the system call";
+    }
     const Outcome outcome = run_scenario("without_userfaultfd", {GetParam()});
     EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
 }
@@ -146,6 +151,27 @@ TEST_F(ContainerTest, AutomaticChoiceFindsWhatWorks) {
     EXPECT_NE(outcome.errors.find("engine segv-remap"), std::string::npos) << outcome.errors;
     EXPECT_NE(outcome.errors.find("io_uring refused: Operation not permitted"), std::string::npos)
         << outcome.errors;
+}
+
+API_TEST_SCENARIO(thread_in_a_container) {
+    SCENARIO_CHECK(refuse_what_containers_do());
+    SCENARIO_CHECK(geteuid() != 0 || sys::testing::become_nobody());
+    SCENARIO_CHECK(setenv("TMPDIR", arguments[0].c_str(), 1) == 0);
+    if (access("/dev/userfaultfd", R_OK | W_OK) == 0) {
+        std::fprintf(stderr, "/dev/userfaultfd is open to everybody\n");
+        return kScenarioSkipped;
+    }
+    const std::string refusal = engine_refusal("thread");
+    SCENARIO_CHECK(refusal.find("userfaultfd for system calls is refused") != std::string::npos);
+    SCENARIO_CHECK(refusal.find("Operation not permitted") != std::string::npos);
+    SCENARIO_CHECK(refusal.find('\n') == std::string::npos);
+    return 0;
+}
+
+TEST_F(ContainerTest, ThreadEngineIsRefusedInOneLine) {
+    const Outcome outcome = run_scenario("thread_in_a_container", {directory_.path()});
+    SKIP_IF_SCENARIO_WAS(outcome);
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
 }
 
 API_TEST_SCENARIO(tests_as_nobody) {

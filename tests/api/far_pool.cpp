@@ -100,7 +100,11 @@ std::vector<const char*> all_engines() {
     return engines;
 }
 
-bool serves_parts(const std::string& engine) { return engine != "segv-remap"; }
+bool serves_parts(const std::string& engine) {
+    return engine != "segv-remap" && engine != "shared";
+}
+
+bool serves_system_calls(const std::string& engine) { return engine == "thread"; }
 
 std::string engine_refusal(const char* engine) {
     const sys::testing::TemporaryDirectory directory;

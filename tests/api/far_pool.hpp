@@ -112,6 +112,8 @@ std::string engine_refusal(const char* engine);
 
 // Whether blocks may be sparse.
 bool serves_parts(const std::string& engine);
+// Whether system calls find absent memory present.
+bool serves_system_calls(const std::string& engine);
 
 // Every test of a suite derived from these runs with every engine, and with several block sizes.
 // Those of an engine that is refused here are skipped, with the reason.  A SetUp() of a suite calls

@@ -4,6 +4,7 @@
 // never give it other data.
 #include <atomic>
 #include <csignal>
+#include <sys/mman.h>
 #include <thread>
 
 #include "api/far_pool.hpp"
@@ -49,6 +50,24 @@ TEST_P(FreeTest, FreeingWhatAnotherThreadUsesEndsTheProcess) {
         EXPECT_TRUE(outcome.died_of(SIGBUS) || outcome.died_of(SIGSEGV)) << outcome.describe();
         EXPECT_LE(outcome.lines().size(), 2u) << outcome.errors;
     }
+}
+
+API_TEST_SCENARIO(page_taken_away) {
+    FarPool pool({arguments[0].c_str(), kBlock}, kFramesMin, kBytes);
+    std::byte* const region = pool.alloc(kBytes);
+    poke(region, kBlock, 3, 1);
+    SCENARIO_CHECK(madvise(region + 3 * kBlock, kBlock, MADV_DONTNEED) == 0);
+    touch(region, kBlock, 3);
+    return 0;
+}
+
+TEST_P(FreeTest, ThePagesAreNotTheProgramsToGive) {
+    if (std::string(GetParam()) == "segv-remap") GTEST_SKIP() << "cannot notice it";
+    if (std::string(GetParam()) == "shared") GTEST_SKIP() << "maps them again: SharedEngineTest";
+    const Outcome outcome = run_scenario("page_taken_away", {GetParam()});
+    EXPECT_TRUE(outcome.died_of(SIGBUS)) << outcome.describe();
+    ASSERT_EQ(outcome.lines().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.errors.find("is gone although its block is mapped"), std::string::npos);
 }
 
 API_TEST_SCENARIO(use_after_free) {

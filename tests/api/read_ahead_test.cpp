@@ -3,18 +3,14 @@
 // Read-ahead that faulting threads start and complete themselves: threads that end, regions that
 // end, and many threads that wait for the same reads.
 #include <atomic>
-#include <cerrno>
 #include <thread>
 #include <vector>
 
 #include "api/far_pool.hpp"
-#include "sys/inject.hpp"
 
 namespace hanare::api_test {
 
 namespace {
-
-namespace inject = sys::inject;
 
 constexpr uint64_t kBlock = 64 * kKiB;
 constexpr uint64_t kBlocks = 256;
@@ -30,7 +26,6 @@ protected:
         pool_ = std::make_unique<FarPool>(setup(kBlock), kBlocks / 4, 2 * kBytes, kReadAhead);
         words_ = absent_region();
     }
-    void TearDown() override { inject::disarm_all(); }
 
     uint64_t* absent_region() {
         uint64_t* const words = pool_->alloc_words(kBytes);
@@ -84,21 +79,13 @@ TEST_P(ReadAheadTest, ARegionEndsWhileItIsReadAhead) {
     EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
 }
 
-TEST_P(ReadAheadTest, WhatFailsIsReadAgainWhenItIsNeeded) {
-    for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(is_right(words_, i));
-    const uint64_t before = pool_->stats(words_).store_errors;
-    inject::arm(inject::Call::kRead, EIO, 2, 1);
-    for (uint64_t i = 3; i < kBlocks; ++i) ASSERT_TRUE(is_right(words_, i));
-    EXPECT_EQ(pool_->stats(words_).store_errors, before + 1);
-}
-
 TEST_P(ReadAheadTest, PinsAndFlushesMeetReadsInFlight) {
     for (uint64_t start = 0; start + 24 < kBlocks; start += 24) {
         for (uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(is_right(words_, start + i));
         std::byte* const next = reinterpret_cast<std::byte*>(words_) + (start + 4) * kBlock;
         must(hanare_pin(pool_->get(), next, 4 * kBlock, HANARE_ACCESS_WRITE));
-        must(hanare_flush(pool_->get(), words_, kBytes));
         must(hanare_unpin(pool_->get(), next, 4 * kBlock));
+        must(hanare_flush(pool_->get(), words_, kBytes));
         must(hanare_advise(pool_->get(), words_, kBytes, HANARE_ADVICE_DONTNEED));
     }
     EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);

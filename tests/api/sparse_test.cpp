@@ -40,7 +40,7 @@ protected:
     std::unique_ptr<FarPool> pool_;
     uint64_t* words_ = nullptr;
 };
-INSTANTIATE_TEST_SUITE_P(, SparseTest, testing::Values("sigbus-move", "sigbus-copy"),
+INSTANTIATE_TEST_SUITE_P(, SparseTest, testing::Values("sigbus-move", "sigbus-copy", "thread"),
                          engine_test_name);
 
 TEST_P(SparseTest, RandomReadsFetchPartsAndNoMore) {
@@ -145,7 +145,7 @@ TEST_P(SparseTest, PinsTakeTheWholeBlock) {
 }
 
 // Threads that read, write, stream and advise at once, each on words of its own in every part.
-class SparseStressTest : public testing::TestWithParam<PoolSetup> {};
+class SparseStressTest : public SetupTest {};
 
 TEST_P(SparseStressTest, ThreadsOfEveryKindKeepTheirWords) {
     const PoolSetup setup = GetParam();
@@ -195,7 +195,7 @@ TEST_P(SparseStressTest, ThreadsOfEveryKindKeepTheirWords) {
 
 std::vector<PoolSetup> divided_setups() {
     std::vector<PoolSetup> setups;
-    for (const char* engine : {"sigbus-move", "sigbus-copy"}) {
+    for (const char* engine : {"sigbus-move", "sigbus-copy", "thread"}) {
         for (const uint64_t block_bytes : {32 * kKiB, 256 * kKiB, kMiB}) {
             setups.push_back({engine, block_bytes});
         }

@@ -2,9 +2,13 @@
 //
 // Stores that stop working, by injected errors: one line and SIGBUS where a fault needs them, no
 // data lost, and everything goes on once they work again.
+#include <atomic>
 #include <cerrno>
 #include <csetjmp>
 #include <csignal>
+#include <fcntl.h>
+#include <string_view>
+#include <unistd.h>
 
 #include "api/far_pool.hpp"
 #include "api/scenario.hpp"
@@ -84,6 +88,117 @@ API_TEST_SCENARIO(store_reads_fail_for_a_while) {
 
 TEST_P(StoreErrorTest, AStoreThatReadsAgainHasEverything) {
     const Outcome outcome = run_scenario("store_reads_fail_for_a_while", {GetParam()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+    EXPECT_EQ(outcome.lines().size(), 1u) << outcome.errors;
+}
+
+int unnamed_file() {
+    const sys::testing::TemporaryDirectory directory;
+    return open(directory.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+// Whole blocks, or parts of them.
+API_TEST_SCENARIO(store_reads_fail_in_a_system_call) {
+    const bool in_parts = arguments[0] == "parts";
+    const uint64_t block = in_parts ? 256 * kKiB : kBlock;
+    FarPool pool({"thread", block}, 20, 64 * block);
+    std::byte* const region = pool.alloc(64 * block);
+    poke(region, block, 3, 1);
+    poke(region, block, 4, 2);
+    pool.make_absent(region, 64 * block);
+    if (in_parts) must(hanare_advise(pool.get(), region, 64 * block, HANARE_ADVICE_RANDOM));
+    if (in_parts) touch(region + block / 2, block, 3);  // sparse already
+    const int file = unnamed_file();
+    SCENARIO_CHECK(file >= 0);
+    inject::arm(inject::Call::kRead, EIO);
+    SCENARIO_CHECK(write(file, region + 3 * block, 8) == -1 && errno == EFAULT);
+    inject::disarm_all();
+    // Refused for a while, then tried again.
+    SCENARIO_CHECK(eventually([&] { return write(file, region + 3 * block, 8) == 8; }));
+    SCENARIO_CHECK(touch(region, block, 3) == 1 && touch(region, block, 4) == 2);
+    SCENARIO_CHECK(touch(region + block / 2, block, 3) == 0);
+    return 0;
+}
+
+class ThreadEngineStoreTest : public testing::TestWithParam<const char*> {
+protected:
+    void SetUp() override {
+        if (const auto refusal = engine_refusal("thread"); !refusal.empty()) {
+            GTEST_SKIP() << refusal;
+        }
+    }
+};
+INSTANTIATE_TEST_SUITE_P(, ThreadEngineStoreTest, testing::Values("parts", "blocks"),
+                         engine_test_name);
+
+TEST_P(ThreadEngineStoreTest, ASystemCallOnADeadStoreFailsWithOneLine) {
+    const Outcome outcome = run_scenario("store_reads_fail_in_a_system_call", {GetParam()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+    ASSERT_EQ(outcome.lines().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.errors.find("the store failed, errno 5; the system call fails"),
+              std::string::npos)
+        << outcome.errors;
+}
+
+// The kernel holds the pipe while it waits for what is to be written.
+API_TEST_SCENARIO(store_reads_fail_while_standard_error_is_held) {
+    FarPool pool({"thread", kBlock}, kFrames, kBytes);
+    std::byte* const region = pool.alloc(kBytes);
+    for (uint64_t i = 0; i < 32; ++i) poke(region, kBlock, i, 1);
+    pool.make_absent(region, kBytes);
+    int ends[2];
+    SCENARIO_CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    const int before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    SCENARIO_CHECK(before >= 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    inject::arm(inject::Call::kRead, EIO);
+    std::atomic<uint64_t> failed{0};
+    std::vector<std::function<void()>> bodies;
+    for (uint64_t i = 0; i < 32; ++i) {
+        bodies.emplace_back([&, i] {
+            failed += write(STDERR_FILENO, region + i * kBlock, 8) == -1 && errno == EFAULT;
+        });
+    }
+    run_threads(bodies);
+    inject::disarm_all();
+    char line[100] = {};
+    const ssize_t got = read(ends[0], line, sizeof line - 1);
+    dup2(before, STDERR_FILENO);
+    SCENARIO_CHECK(failed == 32 && got > 0);
+    SCENARIO_CHECK(std::string_view(line).starts_with("hanare: cannot serve a read"));
+    return 0;
+}
+
+TEST(ThreadEngineTellTest, NobodyWaitsForStandardError) {
+    if (const auto refusal = engine_refusal("thread"); !refusal.empty()) GTEST_SKIP() << refusal;
+    const Outcome outcome = run_scenario("store_reads_fail_while_standard_error_is_held");
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+}
+
+// Kernels before 6.8 cannot move pages; before 6.6 they cannot poison, and what takes the page's
+// place stays there.
+API_TEST_SCENARIO(store_is_dead_on_an_old_kernel) {
+    std::signal(SIGBUS, on_sigbus);
+    inject::arm(inject::Call::kMove, EINVAL);
+    inject::arm(inject::Call::kPoison, EINVAL);
+    FarPool pool({"thread", kBlock}, kFrames, kBytes);
+    std::byte* const region = pool.alloc(kBytes);
+    SCENARIO_CHECK(blocks_written(region, kBlocks, 1) == kBlocks);
+    pool.make_absent(region, kBytes);
+    inject::arm(inject::Call::kRead, EIO);
+    SCENARIO_CHECK(blocks_written(region, 200, 1) == 0);
+    inject::disarm_all();
+    inject::arm(inject::Call::kPoison, EINVAL);
+    const int file = unnamed_file();
+    for (uint64_t i = 1; i < kBlocks; ++i) {
+        SCENARIO_CHECK(write(file, region + i * kBlock, 8) == 8);
+        SCENARIO_CHECK(touch(region, kBlock, i) == pattern(1, i));
+    }
+    return 0;
+}
+
+TEST(ThreadEngineOldKernelTest, ServesAndRefusesAllTheSame) {
+    if (const auto refusal = engine_refusal("thread"); !refusal.empty()) GTEST_SKIP() << refusal;
+    const Outcome outcome = run_scenario("store_is_dead_on_an_old_kernel");
     EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
     EXPECT_EQ(outcome.lines().size(), 1u) << outcome.errors;
 }
@@ -179,10 +294,25 @@ API_TEST_SCENARIO(store_fails_for_parts) {
 }
 
 TEST_P(StoreErrorTest, PartsOfBlocksAreKeptWhenTheStoreFails) {
-    if (GetParam() == std::string("segv-remap")) GTEST_SKIP() << "it does not divide blocks";
+    if (!serves_parts(GetParam())) GTEST_SKIP() << "it does not divide blocks";
     const Outcome outcome = run_scenario("store_fails_for_parts", {GetParam()});
     EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
     EXPECT_EQ(outcome.lines().size(), 1u) << outcome.errors;
+}
+
+TEST_P(StoreErrorTest, WhatCannotBeReadAheadIsReadWhenItIsNeeded) {
+    FarPool pool(setup(kBlock), kFrames, kBytes, 16);
+    uint64_t* const words = pool.alloc_words(kBytes);
+    fill(words, kBytes, 1);
+    pool.make_absent(words, kBytes);
+    ASSERT_EQ(mismatches(words, 8 * kBlock, 1), 0u);
+    const auto before = pool.stats(words);
+    inject::arm(inject::Call::kRead, EIO, 2, 1);
+    EXPECT_EQ(mismatches(words, kBytes, 1), 0u);
+    inject::disarm_all();
+    const auto after = pool.stats(words);
+    EXPECT_GT(after.prefetch_reads, before.prefetch_reads);
+    EXPECT_EQ(after.store_errors, before.store_errors + 1);
 }
 
 TEST_P(StoreErrorTest, ShortTransfersAreContinued) {

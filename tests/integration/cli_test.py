@@ -325,8 +325,8 @@ class Doctor(unittest.TestCase):
     def test_every_check_says_what_it_found(self):
         checks = self.doctor()
         self.assertEqual(set(checks), {
-            "kernel", "userfaultfd", "io_uring", "memory limit", "store", "memory cgroup", "swap",
-            "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "CPUs", "user",
+            "kernel", "userfaultfd", "system calls", "io_uring", "memory limit", "store",
+            "memory cgroup", "swap", "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "CPUs", "user",
             "pool"})
         for check in checks.values():
             self.assertTrue(check["found"] and check["use"], check)
@@ -408,7 +408,7 @@ class Doctor(unittest.TestCase):
         self.assertTrue(checks["io_uring"]["prevents"])
 
     def test_chosen_engine_is_shown(self):
-        for engine in ("sigbus-move", "sigbus-copy", "segv-remap"):
+        for engine in ("sigbus-move", "sigbus-copy", "segv-remap", "thread", "shared"):
             check = self.doctor("--engine", engine)["userfaultfd"]
             self.assertIn(engine, check["use"])
 
@@ -426,6 +426,22 @@ class Doctor(unittest.TestCase):
             self.assertEqual((row["value"], row["source"]), (expected, "default"))
             self.assertRegex(row["note"], r"^auto: \d+ CPUs? may be used$")
         self.assertEqual(info("--background", "off")["background"]["note"], "")
+
+    def test_system_calls_need_permission(self):
+        if os.geteuid() != 0:
+            self.skipTest("whether root may is not to be seen")
+        self.assertIn("hanare_pin", self.doctor()["system calls"]["use"])
+        self.assertIn("may be given", self.doctor("--engine", "thread")["system calls"]["use"])
+        with open("/proc/sys/vm/unprivileged_userfaultfd", encoding="ascii") as file:
+            if file.read().strip() != "0":
+                self.skipTest("vm.unprivileged_userfaultfd allows it to everybody")
+        done = run_as_nobody("doctor", "--json", "--engine", "thread")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        checks = {check["check"]: check for check in json.loads(done.stdout)["checks"]}
+        self.assertTrue(checks["userfaultfd"]["prevents"])
+        self.assertIn("CAP_SYS_PTRACE", checks["userfaultfd"]["change"])
+        self.assertIn("refused", checks["system calls"]["found"])
+        self.assertIn("CAP_SYS_PTRACE", checks["pool"]["found"])
 
     def test_engine_that_is_refused(self):
         check = self.doctor("--engine", "sigbus-copy",

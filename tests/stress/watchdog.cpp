@@ -57,6 +57,7 @@ const char* state_name(BlockState state) {
         case BlockState::kWriting: return "writing";
         case BlockState::kSparse: return "sparse";
         case BlockState::kExtending: return "extending";
+        case BlockState::kReading: return "reading";
     }
     return "?";
 }

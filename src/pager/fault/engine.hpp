@@ -14,7 +14,17 @@
 
 #include "sys/memory.hpp"
 
+namespace hanare::sys {
+class Userfault;
+}
+
 namespace hanare::pager {
+
+// Where the content of a block is in the file of its region, if the engine shares regions.
+struct FilePlace {
+    int file = -1;
+    uint64_t offset = 0;
+};
 
 class Engine {
 public:
@@ -24,6 +34,22 @@ public:
     virtual int fault_signal() const noexcept { return SIGBUS; }
     // Entries of the kernel's list of mappings that a mapped block may take; 0: none at all.
     virtual uint32_t mappings_per_block() const noexcept { return 0; }
+
+    // Whether regions lie in files (Region::file).
+    virtual bool shares_regions() const noexcept { return false; }
+    // Maps pages of a block again that the kernel has taken out of the region, and lets all of it
+    // be written.  Only for shared regions; a page that is gone is an error.
+    virtual int map_again(std::byte*, size_t) noexcept { return ENOSYS; }
+
+    // Where accesses come from that wait until they are served (FaultService); nullptr where they
+    // raise the signal at once.
+    virtual const sys::Userfault* events() const noexcept { return nullptr; }
+    // Makes accesses to an absent page fail: with the fault signal, in system calls with EFAULT.
+    // Owned: the caller owns the transient state of the absent block; else EINVAL if that is
+    // needed.
+    virtual int refuse(std::byte*, size_t, bool /*is_owned*/) noexcept { return ENOSYS; }
+    // Undoes it in a part that is absent; the caller owns the block's transient state.
+    virtual int readmit(std::byte*, size_t) noexcept { return ENOSYS; }
 
     // Prepares the range of a region, and the arena that holds slots; none of it touched yet.
     virtual int attach(std::byte* range, size_t bytes) noexcept = 0;
@@ -43,7 +69,8 @@ public:
     // Unmaps the block, read-only or writable, so that the slot holds all that was written to it.
     // Exact against running threads.  EAGAIN: refused, and the block is as it was; after another
     // error it may have become writable.
-    virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
+    virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes,
+                         FilePlace place) noexcept = 0;
 
     // Lets a read-only block, or part of one, be written.
     virtual int allow_writes(std::byte* block, size_t bytes) noexcept = 0;

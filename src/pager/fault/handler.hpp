@@ -18,9 +18,17 @@ bool receive_fault(int signal_number, siginfo_t* info, void* context) noexcept;
 // does the work.  Normal context (claim.cpp).
 Result<void> claim_faults(int fault_signal);
 
-// True while the calling thread is inside the handler.  Tests use it to trap what must not happen
-// there.
+// True while the calling thread serves a fault.  Tests use it to trap what must not happen there.
 bool in_fault_handler() noexcept;
+
+// The calling thread serves a fault as long as one lives.
+class FaultScope {
+public:
+    FaultScope() noexcept;
+    ~FaultScope();
+    FaultScope(const FaultScope&) = delete;
+    FaultScope& operator=(const FaultScope&) = delete;
+};
 
 // Called in the child of a fork(): from now on a fault there is answered with one line.
 void mark_forked_child() noexcept;

@@ -326,6 +326,26 @@ hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
     return HANARE_STATUS_OK;
 }
 
+bool Pager::map_again(Region& region, const void* address) noexcept {
+    const uint32_t index = region.index_of(address);
+    Block& block = region.block(index);
+    const uint32_t word = block.load();
+    if (!block_word::resident(word) || !block.try_enter(word, BlockState::kUpgrading)) return true;
+    const int error = engine_.map_again(region.address_of(index), region.block_bytes);
+    if (error != 0) {
+        block.leave(block_word::state(word));
+        frames_.note_progress();
+        engine_failed(error);
+        return false;
+    }
+    if (block_word::state(word) == BlockState::kReadOnly) {
+        region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
+    }
+    block.leave(BlockState::kWritable, kDirty);
+    frames_.note_progress();
+    return true;
+}
+
 // A frame with pages, or nullptr.
 Frame* Pager::take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead, bool may_create,
                          hanare_status* failure) noexcept {
@@ -454,7 +474,9 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
     *dirty = (word & kDirty) != 0;
     if (block_word::state(word) == BlockState::kWriting) return HANARE_STATUS_OK;
     std::byte* address = region.address_of(frame.block);
-    const int error = engine_.withdraw(address, frame.memory, region.block_bytes);
+    const uint64_t offset = static_cast<uint64_t>(address - region.begin());
+    const int error =
+        engine_.withdraw(address, frame.memory, region.block_bytes, {region.file.number(), offset});
     if (error != 0) {
         frames_.enqueue(frame, FrameQueue::kProbation);
         if (error == EAGAIN) {
@@ -630,6 +652,50 @@ void Pager::abandon_fill(Frame& frame) noexcept {
 
 void Pager::finish_reads(Region& region) noexcept {
     reads_.wait_while([&] { return region.reading_blocks.load(std::memory_order_seq_cst) > 0; });
+}
+
+bool Pager::is_missed_by_writer(Region& region, const std::byte* page) noexcept {
+    const Block& block = region.block(region.index_of(page));
+    const uint32_t word = block.load();
+    if (block_word::state(word) != BlockState::kWriting) return false;
+    Frame& frame = *region.frame_of(block);
+    if (!frame.sparse) return false;
+    // The owner does not change it in this state.
+    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_acquire);
+    return block.load() == word && (present >> region.part_of(page) & 1) != 0;
+}
+
+int Pager::refuse_absent(Region& region, std::byte* page) noexcept {
+    Block& block = region.block(region.index_of(page));
+    const uint32_t word = block.load();
+    if (block_word::state(word) != BlockState::kAbsent ||
+        !block.try_enter(word, BlockState::kFilling)) {
+        return EBUSY;
+    }
+    const int error = engine_.refuse(page, kOsPageBytes, true);
+    block.leave(BlockState::kAbsent);
+    return error;
+}
+
+int Pager::readmit(Region& region, const std::byte* page) noexcept {
+    const uint32_t index = region.index_of(page);
+    const uint32_t part = region.part_of(page);
+    Block& block = region.block(index);
+    const uint32_t word = block.load();
+    const BlockState state = block_word::state(word);
+    BlockState busy = BlockState::kFilling;
+    if (block_word::resident(word)) return 0;
+    if (state == BlockState::kStaged) busy = BlockState::kInstalling;
+    if (state == BlockState::kSparse) busy = BlockState::kExtending;
+    if (block_word::transient(word) || !block.try_enter(word, busy)) return EBUSY;
+    int error = 0;
+    if (state != BlockState::kSparse || (region.frame_of(block)->present >> part & 1) == 0) {
+        error =
+            engine_.readmit(region.address_of(index) + part * region.part_bytes, region.part_bytes);
+    }
+    block.leave(state);
+    frames_.note_progress();
+    return error;
 }
 
 hanare_status Pager::pin(Region& region, uint32_t index, bool write, bool* first) noexcept {

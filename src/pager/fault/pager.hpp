@@ -44,6 +44,8 @@ struct ReadAhead {
     }
 };
 
+class FaultService;
+
 class Pager {
 public:
     // `buffers`: kPartBuffers of kPartBytesMax, where parts are read; `zeros`: kPartBytesMax, never
@@ -65,6 +67,9 @@ public:
         keeper_ = keeper;
         works_ahead_ = works_ahead;
     }
+    // For engines whose faults threads serve; else nullptr.
+    void set_fault_service(FaultService* service) noexcept { fault_service_ = service; }
+    FaultService* fault_service() const noexcept { return fault_service_; }
 
     // Serves an access by the program: returns when the address was mapped with sufficient rights.
     // *was_mapped: it was so already, by somebody else's work since the fault.  `history`: the
@@ -95,11 +100,24 @@ public:
     FillStart start_fill(Region& region, uint32_t index, Reader reader, Frame** frame) noexcept;
     void finish_fill(Frame& frame, hanare_status status) noexcept;
     void abandon_fill(Frame& frame) noexcept;
+    // Completes the reads that faults have started, as far as they have arrived.
+    void poll_reads() noexcept { reads_.poll(); }
     // For the end of a region, which is closing: no read that a fault has started is in flight.
     void finish_reads(Region& region) noexcept;
 
     // The owner of a transient state makes the block absent and frees its frame.
     void give_up_frame(Frame& frame) noexcept;
+
+    // For shared regions, where an access to a mapped block keeps faulting.  False: it is lost.
+    bool map_again(Region& region, const void* address) noexcept;
+
+    // Whether a missing page belongs to a part that is being written to the store from where it is:
+    // who writes may be who waits for it.
+    bool is_missed_by_writer(Region& region, const std::byte* page) noexcept;
+    // For accesses that cannot be served (Engine::refuse, readmit).  EBUSY: not in this state of
+    // the block.
+    int refuse_absent(Region& region, std::byte* page) noexcept;
+    int readmit(Region& region, const std::byte* page) noexcept;
 
     // Evicts one block in the calling thread; false when there is none or it failed.
     bool evict_one() noexcept;
@@ -219,6 +237,7 @@ private:
     const sys::Mapping zeros_;
     KeeperSignal* keeper_ = nullptr;
     bool works_ahead_ = false;
+    FaultService* fault_service_ = nullptr;
 
     sys::RankedLock requests_lock_{sys::LockRank::kRequests};
     std::array<ReadAhead, kRequests> requests_ HANARE_GUARDED_BY(requests_lock_);

@@ -12,6 +12,7 @@
 #include "pager/fault/block.hpp"
 #include "pager/fault/frame.hpp"
 #include "pager/fault/stream_table.hpp"
+#include "sys/file.hpp"
 #include "sys/futex.hpp"
 #include "sys/memory.hpp"
 
@@ -35,6 +36,7 @@ struct Region {
     Pager* pager = nullptr;
     FrameClass* frame_class = nullptr;
     FrameClass* sparse_class = nullptr;
+    sys::FileDescriptor file;  // whose memory the range is; not open: memory of its own
     sys::Mapping range;
     sys::Mapping table;  // of blocks, and behind it of checksums, one of 32 bits per part
     uint64_t block_bytes = 0;

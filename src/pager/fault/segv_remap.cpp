@@ -81,7 +81,7 @@ int SegvRemap::allow_writes(std::byte* block, size_t bytes) noexcept {
     return sys::protect(block, bytes, kReadWrite);
 }
 
-int SegvRemap::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int SegvRemap::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     // Without rights before it moves: what stays behind is an empty mapping of the same rights, and
     // the kernel would supply it with zeros.
     if (sys::protect(block, bytes, PROT_NONE) != 0) return EAGAIN;

@@ -28,7 +28,8 @@ public:
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
-    int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int withdraw(std::byte* block, std::byte* slot, size_t bytes,
+                 FilePlace place) noexcept override;
     int drop(std::byte* range, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override {}
 

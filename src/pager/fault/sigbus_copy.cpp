@@ -17,26 +17,26 @@ namespace {
 constexpr size_t kPartBytes = 256 * kKiB;
 }  // namespace
 
-int SigbusCopy::attach(std::byte* range, size_t bytes) noexcept {
+int CopyingEngine::attach(std::byte* range, size_t bytes) noexcept {
     return userfault_.register_range(range, bytes);
 }
 
-int SigbusCopy::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int CopyingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     return copy_in(block, slot, bytes, false);
 }
 
-int SigbusCopy::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
-                                  bool* written) noexcept {
+int CopyingEngine::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
+                                     bool* written) noexcept {
     *written = false;
     return copy_in(block, slot, bytes, true);
 }
 
-int SigbusCopy::allow_writes(std::byte* block, size_t bytes) noexcept {
+int CopyingEngine::allow_writes(std::byte* block, size_t bytes) noexcept {
     return userfault_.write_protect(block, bytes, false);
 }
 
-int SigbusCopy::install_part(std::byte* part, const std::byte* content, size_t bytes,
-                             bool writable) noexcept {
+int CopyingEngine::install_part(std::byte* part, const std::byte* content, size_t bytes,
+                                bool writable) noexcept {
     // Of several pages none may be written while the others are missing: there may be no others.
     const bool write_protected = !writable || bytes > kOsPageBytes;
     size_t copied = 0;
@@ -46,15 +46,15 @@ int SigbusCopy::install_part(std::byte* part, const std::byte* content, size_t b
     return error;
 }
 
-int SigbusCopy::forbid_writes(std::byte* block, size_t bytes) noexcept {
+int CopyingEngine::forbid_writes(std::byte* block, size_t bytes) noexcept {
     return userfault_.write_protect(block, bytes, true);
 }
 
-int SigbusCopy::discard(std::byte* part, size_t bytes) noexcept {
+int CopyingEngine::discard(std::byte* part, size_t bytes) noexcept {
     return sys::advise(part, bytes, MADV_DONTNEED);
 }
 
-int SigbusCopy::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int CopyingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
     // From now on writers wait for the block's state, and so do readers of parts that are gone.
     const base::UnseenByTsan unseen;
@@ -67,8 +67,8 @@ int SigbusCopy::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexce
     return 0;
 }
 
-int SigbusCopy::copy_in(std::byte* block, std::byte* slot, size_t bytes,
-                        bool write_protected) noexcept {
+int CopyingEngine::copy_in(std::byte* block, std::byte* slot, size_t bytes,
+                           bool write_protected) noexcept {
     for (size_t done = 0; done < bytes; done += kPartBytes) {
         const size_t part = std::min(kPartBytes, bytes - done);
         size_t copied = 0;
@@ -77,7 +77,7 @@ int SigbusCopy::copy_in(std::byte* block, std::byte* slot, size_t bytes,
         if (error != 0) {
             // What was mapped may have been written to: take it back.
             if (done + copied > 0) {
-                const int back_error = withdraw(block, slot, done + copied);
+                const int back_error = withdraw(block, slot, done + copied, {});
                 HANARE_ASSERT(back_error == 0);
             }
             return error;

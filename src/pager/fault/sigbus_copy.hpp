@@ -14,11 +14,11 @@
 
 namespace hanare::pager {
 
-class SigbusCopy final : public Engine {
+// What all engines that copy do.
+class CopyingEngine : public Engine {
 public:
-    explicit SigbusCopy(sys::Userfault userfault) : userfault_(std::move(userfault)) {}
+    explicit CopyingEngine(sys::Userfault userfault) : userfault_(std::move(userfault)) {}
 
-    const char* name() const noexcept override { return "sigbus-copy"; }
     int attach(std::byte* range, size_t bytes) noexcept override;
     int attach_arena(std::byte*, size_t) noexcept override { return 0; }
     // Pages of slots come and go; the kernel provides them, as zeros, when they are touched.
@@ -27,7 +27,8 @@ public:
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
-    int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int withdraw(std::byte* block, std::byte* slot, size_t bytes,
+                 FilePlace place) noexcept override;
     bool serves_parts() const noexcept override { return true; }
     int install_part(std::byte* part, const std::byte* content, size_t bytes,
                      bool writable) noexcept override;
@@ -35,10 +36,19 @@ public:
     int discard(std::byte* part, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override { userfault_.close(); }
 
-private:
-    int copy_in(std::byte* block, std::byte* slot, size_t bytes, bool write_protected) noexcept;
+protected:
+    ~CopyingEngine() = default;
 
     sys::Userfault userfault_;
+
+private:
+    int copy_in(std::byte* block, std::byte* slot, size_t bytes, bool write_protected) noexcept;
+};
+
+class SigbusCopy final : public CopyingEngine {
+public:
+    using CopyingEngine::CopyingEngine;
+    const char* name() const noexcept override { return "sigbus-copy"; }
 };
 
 }  // namespace hanare::pager

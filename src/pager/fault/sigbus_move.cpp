@@ -28,15 +28,15 @@ void mark_pages(std::byte* memory, std::byte mark) noexcept {
 
 }  // namespace
 
-int SigbusMove::attach(std::byte* range, size_t bytes) noexcept {
+int MovingEngine::attach(std::byte* range, size_t bytes) noexcept {
     return userfault_.register_range(range, bytes);
 }
 
-int SigbusMove::attach_arena(std::byte* arena, size_t bytes) noexcept {
+int MovingEngine::attach_arena(std::byte* arena, size_t bytes) noexcept {
     return userfault_.register_range(arena, bytes);
 }
 
-int SigbusMove::populate(std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::populate(std::byte* slot, size_t bytes) noexcept {
     if (reinterpret_cast<uintptr_t>(slot) % kHugePageBytes == 0 && bytes % kHugePageBytes == 0) {
         return populate_contiguous(slot, bytes);
     }
@@ -46,12 +46,12 @@ int SigbusMove::populate(std::byte* slot, size_t bytes) noexcept {
     return error;
 }
 
-int SigbusMove::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     return move_in(block, slot, bytes);
 }
 
-int SigbusMove::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
-                                  bool* written) noexcept {
+int MovingEngine::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
+                                    bool* written) noexcept {
     *written = false;
     if (threads_.is_single()) return install_protected(block, slot, bytes);
     int error = 0;
@@ -70,12 +70,12 @@ int SigbusMove::install_read_only(std::byte* block, std::byte* slot, size_t byte
     return error;
 }
 
-int SigbusMove::allow_writes(std::byte* block, size_t bytes) noexcept {
+int MovingEngine::allow_writes(std::byte* block, size_t bytes) noexcept {
     return userfault_.write_protect(block, bytes, false);
 }
 
-int SigbusMove::install_part(std::byte* part, const std::byte* content, size_t bytes,
-                             bool writable) noexcept {
+int MovingEngine::install_part(std::byte* part, const std::byte* content, size_t bytes,
+                               bool writable) noexcept {
     // Of several pages none may be written while the others are missing: there may be no others.
     const bool write_protected = !writable || bytes > kOsPageBytes;
     size_t copied = 0;
@@ -85,15 +85,15 @@ int SigbusMove::install_part(std::byte* part, const std::byte* content, size_t b
     return error;
 }
 
-int SigbusMove::forbid_writes(std::byte* block, size_t bytes) noexcept {
+int MovingEngine::forbid_writes(std::byte* block, size_t bytes) noexcept {
     return userfault_.write_protect(block, bytes, true);
 }
 
-int SigbusMove::discard(std::byte* part, size_t bytes) noexcept {
+int MovingEngine::discard(std::byte* part, size_t bytes) noexcept {
     return sys::advise(part, bytes, MADV_DONTNEED);
 }
 
-int SigbusMove::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     size_t moved = 0;
     const int error = userfault_.move(slot, block, bytes, &moved);
     if (error != 0) take_back(slot, block, moved);
@@ -102,15 +102,15 @@ int SigbusMove::withdraw(std::byte* block, std::byte* slot, size_t bytes) noexce
 
 // The kernel reports a direct read as complete a moment before it lets go of the pages, and
 // pages that are held cannot be moved.  There is nothing to wait on but time.
-int SigbusMove::move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     size_t moved = 0;
     const int error = move_when_free(block, slot, bytes, &moved);
     if (error != 0) take_back(block, slot, moved);
     return error;
 }
 
-int SigbusMove::move_when_free(std::byte* target, std::byte* source, size_t bytes,
-                               size_t* moved) noexcept {
+int MovingEngine::move_when_free(std::byte* target, std::byte* source, size_t bytes,
+                                 size_t* moved) noexcept {
     int error = userfault_.move(target, source, bytes, moved);
     for (uint32_t tries = 0; error == EBUSY && tries < kBusyTriesMax; ++tries) {
         sys::yield_for_us(tries < kBusyYields ? 0 : kBusyPauseUs);
@@ -122,7 +122,7 @@ int SigbusMove::move_when_free(std::byte* target, std::byte* source, size_t byte
 }
 
 // A block that is partly here and partly there has no state, so this cannot be given up.
-void SigbusMove::take_back(std::byte* target, std::byte* source, size_t bytes) noexcept {
+void MovingEngine::take_back(std::byte* target, std::byte* source, size_t bytes) noexcept {
     size_t moved = 0;
     const int error = move_when_free(source, target, bytes, &moved);
     HANARE_ASSERT(error == 0);
@@ -132,7 +132,7 @@ void SigbusMove::take_back(std::byte* target, std::byte* source, size_t bytes) n
 // of a block then have one segment instead of one per page.  Every page returns to its own slot
 // for ever, so they stay neighbours.  A huge page is split here once, and not while it is all
 // zeros, because the kernel would then replace its parts by the shared zero page.
-int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
     const sys::LockGuard guard(populating_);
     int error = 0;
     size_t done = 0;
@@ -158,7 +158,7 @@ int SigbusMove::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
     return error;
 }
 
-int SigbusMove::install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     if (const int error = move_in(block, slot, bytes); error != 0) return error;
     const int error = userfault_.write_protect(block, bytes, true);
     if (error != 0) take_back(block, slot, bytes);
@@ -166,8 +166,8 @@ int SigbusMove::install_protected(std::byte* block, std::byte* slot, size_t byte
 }
 
 // Another thread may write between the move and the protection.
-int SigbusMove::install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
-                              bool* written) noexcept {
+int MovingEngine::install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
+                                bool* written) noexcept {
     const base::UnseenByTsan unseen;
     std::memcpy(copy, slot, bytes);
     if (const int error = install_protected(block, slot, bytes); error != 0) return error;

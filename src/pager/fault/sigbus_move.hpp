@@ -24,21 +24,21 @@
 
 namespace hanare::pager {
 
-class SigbusMove final : public Engine {
+// What all engines that move pages do.
+class MovingEngine : public Engine {
 public:
     static constexpr size_t kScratchBytes = 256 * kKiB;
     static constexpr uint32_t kScratchBuffers = 8;
 
     // `scratch`: kScratchBuffers of kScratchBytes; `zeros`: kBlockBytesMax, never written;
     // `nursery`: one huge page, aligned.
-    SigbusMove(sys::Userfault userfault, sys::Mapping scratch, sys::Mapping zeros,
-               sys::Mapping nursery)
+    MovingEngine(sys::Userfault userfault, sys::Mapping scratch, sys::Mapping zeros,
+                 sys::Mapping nursery)
         : userfault_(std::move(userfault)),
           scratch_(std::move(scratch), kScratchBytes),
           zeros_(std::move(zeros)),
           nursery_(std::move(nursery)) {}
 
-    const char* name() const noexcept override { return "sigbus-move"; }
     int attach(std::byte* range, size_t bytes) noexcept override;
     int attach_arena(std::byte* arena, size_t bytes) noexcept override;
     int populate(std::byte* slot, size_t bytes) noexcept override;
@@ -46,7 +46,8 @@ public:
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
-    int withdraw(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int withdraw(std::byte* block, std::byte* slot, size_t bytes,
+                 FilePlace place) noexcept override;
     bool serves_parts() const noexcept override { return true; }
     int install_part(std::byte* part, const std::byte* content, size_t bytes,
                      bool writable) noexcept override;
@@ -57,6 +58,11 @@ public:
         threads_.abandon_in_child();
     }
 
+protected:
+    ~MovingEngine() = default;
+
+    sys::Userfault userfault_;
+
 private:
     int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int move_when_free(std::byte* target, std::byte* source, size_t bytes, size_t* moved) noexcept;
@@ -66,12 +72,17 @@ private:
     int install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                       bool* written) noexcept;
 
-    sys::Userfault userfault_;
     sys::ThreadCount threads_;
     BufferPool scratch_;  // copies made while a block is installed
     sys::Mapping zeros_;
     sys::Mapping nursery_;  // where huge pages are born
     sys::RankedLock populating_{sys::LockRank::kLeaf};
+};
+
+class SigbusMove final : public MovingEngine {
+public:
+    using MovingEngine::MovingEngine;
+    const char* name() const noexcept override { return "sigbus-move"; }
 };
 
 }  // namespace hanare::pager

@@ -89,7 +89,8 @@ StreamTable::Advice StreamTable::observe(uint32_t block, const Block* blocks, ui
     const uint32_t room = step > 0 ? block_count - 1 - block : block;
     const uint32_t wanted = std::min(stream->depth, room);
     // A sixteenth of the distance at a time: the device gets its next work early.
-    if (wanted > stream->ahead && (stream->ahead <= wanted - std::max(1u, wanted / 16) || wanted == room)) {
+    if (wanted > stream->ahead &&
+        (stream->ahead <= wanted - std::max(1u, wanted / 16) || wanted == room)) {
         advice.step = step;
         advice.count = wanted - stream->ahead;
         advice.first = step > 0 ? block + stream->ahead + 1 : block - stream->ahead - 1;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/fault/shared.hpp"
+
+#include <cerrno>
+#include <sys/mman.h>
+
+#include "base/assert.hpp"
+#include "base/units.hpp"
+#include "sys/memory.hpp"
+#include "sys/shared_memory.hpp"
+
+namespace hanare::pager {
+
+namespace {
+// Against a process that creates pages in holes as fast as they are punched.
+constexpr uint32_t kForeignPagesMax = 10'000;
+
+int make_hole(std::byte* memory, size_t bytes) noexcept {
+    return sys::advise(memory, bytes, MADV_REMOVE);
+}
+}  // namespace
+
+int Shared::attach(std::byte* range, size_t bytes) noexcept {
+    return userfault_.register_range(range, bytes, sys::Userfault::kShared);
+}
+
+int Shared::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+    if (const int error = copy_in(block, slot, bytes); error != 0) return error;
+    const int error = allow_writes(block, bytes);
+    HANARE_ASSERT(error == 0);  // the pages are present
+    sys::advise(slot, bytes, MADV_DONTNEED);
+    return 0;
+}
+
+int Shared::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
+                              bool* written) noexcept {
+    *written = false;
+    if (const int error = copy_in(block, slot, bytes); error != 0) return error;
+    sys::advise(slot, bytes, MADV_DONTNEED);
+    return 0;
+}
+
+// Nothing can be written until all of it is there, so after an error the slot has the content.
+int Shared::copy_in(std::byte* block, const std::byte* slot, size_t bytes) noexcept {
+    size_t done = 0;
+    int error = EEXIST;
+    for (uint32_t tries = 0; error == EEXIST && tries < kForeignPagesMax; ++tries) {
+        size_t copied = 0;
+        error = userfault_.copy(block + done, slot + done, bytes - done, true, &copied);
+        done += copied;
+        if (error != EEXIST) continue;
+        // Somebody else's page of zeros.
+        const int hole_error = make_hole(block + done, kOsPageBytes);
+        if (hole_error != 0) error = hole_error;
+    }
+    if (error != 0 && done > 0) make_hole(block, done);
+    return error;
+}
+
+int Shared::allow_writes(std::byte* block, size_t bytes) noexcept {
+    return userfault_.write_protect(block, bytes, false);
+}
+
+int Shared::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace place) noexcept {
+    if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
+    // From the file: a page that the kernel has unmapped would be a fault.
+    if (const int error = sys::copy_from_file(place.file, place.offset, slot, bytes); error != 0) {
+        return error;
+    }
+    const int error = make_hole(block, bytes);
+    HANARE_ASSERT(error == 0);
+    return 0;
+}
+
+int Shared::map_again(std::byte* block, size_t bytes) noexcept {
+    for (size_t done = 0; done < bytes; done += kOsPageBytes) {
+        const int error = userfault_.map_present(block + done, kOsPageBytes);
+        if (error != 0 && error != EEXIST) return error;
+    }
+    return allow_writes(block, bytes);
+}
+
+int Shared::drop(std::byte* range, size_t bytes) noexcept { return make_hole(range, bytes); }
+
+}  // namespace hanare::pager

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine shared: a region lies in a file of memory (memfd), which other processes can map for
+// reading (view.hpp).  A mapped block is in the file, everything else of the file is holes: so what
+// another process finds there is the block, whole pages of it, and never something that is being
+// filled.  Blocks come by UFFDIO_COPY, which adds pages to the file and maps them write-protected
+// in one step, and go by protection, a copy back into the slot, and a hole punched in the file.
+//
+// The kernel may take pages of a file out of a mapping (reclaim), and another process may create
+// some in a hole by reading past the guard of a view.  Both are faults here as well (MINOR): the
+// former are mapped again, the latter never become content.
+#pragma once
+
+#include <utility>
+
+#include "pager/fault/engine.hpp"
+#include "sys/uffd.hpp"
+
+namespace hanare::pager {
+
+class Shared final : public Engine {
+public:
+    explicit Shared(sys::Userfault userfault) : userfault_(std::move(userfault)) {}
+
+    const char* name() const noexcept override { return "shared"; }
+    bool shares_regions() const noexcept override { return true; }
+    int attach(std::byte* range, size_t bytes) noexcept override;
+    int attach_arena(std::byte*, size_t) noexcept override { return 0; }
+    // Pages of slots come and go; the kernel provides them, as zeros, when they are touched.
+    int populate(std::byte*, size_t) noexcept override { return 0; }
+    int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
+                          bool* written) noexcept override;
+    int allow_writes(std::byte* block, size_t bytes) noexcept override;
+    int withdraw(std::byte* block, std::byte* slot, size_t bytes,
+                 FilePlace place) noexcept override;
+    int map_again(std::byte* block, size_t bytes) noexcept override;
+    int drop(std::byte* range, size_t bytes) noexcept override;
+    void abandon_in_child() noexcept override { userfault_.close(); }
+
+private:
+    int copy_in(std::byte* block, const std::byte* slot, size_t bytes) noexcept;
+
+    sys::Userfault userfault_;
+};
+
+}  // namespace hanare::pager
