@@ -4,6 +4,8 @@
 // never give it other data.
 #include <atomic>
 #include <csignal>
+#include <set>
+#include <string>
 #include <sys/mman.h>
 #include <thread>
 
@@ -48,7 +50,9 @@ TEST_P(FreeTest, FreeingWhatAnotherThreadUsesEndsTheProcess) {
     for (int attempt = 0; attempt < 8; ++attempt) {
         const Outcome outcome = run_scenario("free_while_used", {GetParam()});
         EXPECT_TRUE(outcome.died_of(SIGBUS) || outcome.died_of(SIGSEGV)) << outcome.describe();
-        EXPECT_LE(outcome.lines().size(), 2u) << outcome.errors;
+        // With engine thread a waiting thread may be told what a handler thread has told already.
+        const auto lines = outcome.lines();
+        EXPECT_LE((std::set<std::string>(lines.begin(), lines.end()).size()), 2u) << outcome.errors;
     }
 }
 

@@ -146,9 +146,6 @@ TEST_P(Writers, LoseNothingWhileBlocksAreEvicted) {
     EXPECT_EQ(lost, 0u);
     EXPECT_GE(written, total / threads * threads);
     EXPECT_GT(counters.write_backs, 0u) << "nothing was evicted";
-    if (!which.background) {
-        EXPECT_EQ(counters.prefetch_reads, 0u) << "the keeper was to read nothing";
-    }
 }
 
 class Operations : public Stress {};
