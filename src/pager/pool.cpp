@@ -59,8 +59,8 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
         pool->store_->open_shared_reads(), std::move(buffers), std::move(zeros));
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
-    HANARE_TRY(pool->keeper_->start());
     pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);
+    HANARE_TRY(pool->keeper_->start());
     HANARE_TRY(pool->fault_threads_.start(*pool->pager_));
     note_pool_opened();
     return pool;

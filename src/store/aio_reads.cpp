@@ -36,6 +36,7 @@ size_t AioReads::start(IoRequest* const* requests, size_t count) noexcept {
         reads[i] = {request.offset, request.memory, request.bytes,
                     reinterpret_cast<uint64_t>(requests[i])};
     }
+    starts_.fetch_add(1, std::memory_order_release);
     return aio_->start(reads.data(), count);
 }
 
@@ -44,6 +45,7 @@ IoRequest* AioReads::next_completed(bool wait) noexcept {
         next_ = 0;
         collected_ = aio_->collect(completions_.data(), completions_.size(), wait);
         if (collected_ == 0) return nullptr;
+        static_cast<void>(starts_.load(std::memory_order_acquire));
     }
     const sys::Aio::Completion& completion = completions_[next_++];
     auto* request = reinterpret_cast<IoRequest*>(completion.tag);

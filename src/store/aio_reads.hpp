@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 
 #include "store/file_channel.hpp"
 #include "store/store.hpp"
@@ -25,6 +26,8 @@ private:
 
     StoreFile& file_;
     std::unique_ptr<sys::Aio> aio_;
+    // Says to the compiler what the kernel sees to: a request is written before it is completed.
+    std::atomic<uint32_t> starts_{0};
     // Collected and not returned yet.
     std::array<sys::Aio::Completion, 16> completions_;
     size_t next_ = 0;
