@@ -17,9 +17,9 @@ namespace {
 std::atomic<uint32_t> open_pools{0};
 
 void enter_child() {
+    sys::OwnThread::forget_all();
     if (open_pools.load() == 0) return;
     mark_forked_child();
-    sys::OwnThread::forget_all();
     // The snapshot of the moment of the fork: immutable, so no lock is needed.
     region_table().for_each([](Region& region) {
         sys::poison(region.begin(), region.range.bytes());

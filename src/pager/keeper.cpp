@@ -209,6 +209,7 @@ bool Keeper::flush_some() noexcept {
     if (job->drop && job->next == job->first) {
         // What was to be read ahead is not wanted any more.
         pager_.drop_read_ahead(*job->region, job->first, job->last);
+        pager_.poll_reads();
         if (has_request_ && request_.region == job->region &&
             request_.overlaps(job->first, job->last)) {
             drop_request();

@@ -186,6 +186,7 @@ Result<void> Pool::make_table(Region& region) {
 
 // New tables take part of the budget: give up frames for them.
 void Pool::shrink_to_budget() noexcept {
+    pager_->poll_reads();
     frames_.trim();
     while (frames_.excess_bytes() > 0 && pager_->evict_one()) frames_.trim();
 }

@@ -28,7 +28,7 @@ public:
         uint64_t tag = 0;
         int64_t result = 0;  // bytes, or a negative errno value
     };
-    static constexpr size_t kStartMax = 32;
+    static constexpr size_t kStartMax = 16;
 
     // At most `entries` reads in flight, from `file`, which stays open as long as this.
     static Result<std::unique_ptr<Aio>> open(uint32_t entries, int file);

@@ -10,16 +10,18 @@ namespace hanare::sys {
 
 namespace {
 
-// Never more than there are, so that a doubtful moment looks like more threads of the program.
+// In the low half how many there are, never more than exist, so that a doubtful moment looks like
+// more threads of the program; in the high half how often that has changed.
 std::atomic<uint64_t> own_threads{0};
+constexpr uint64_t kChange = uint64_t{1} << 32;
 
 // Of a directory: itself, and its name in the one above.
 constexpr uint64_t kLinksOfNoThread = 2;
 
 }  // namespace
 
-OwnThread::OwnThread() noexcept { own_threads.fetch_add(1, std::memory_order_seq_cst); }
-OwnThread::~OwnThread() { own_threads.fetch_sub(1, std::memory_order_seq_cst); }
+OwnThread::OwnThread() noexcept { own_threads.fetch_add(kChange + 1, std::memory_order_seq_cst); }
+OwnThread::~OwnThread() { own_threads.fetch_add(kChange - 1, std::memory_order_seq_cst); }
 void OwnThread::forget_all() noexcept { own_threads.store(0, std::memory_order_seq_cst); }
 
 ThreadCount::ThreadCount() noexcept
@@ -33,12 +35,14 @@ ThreadCount::ThreadCount() noexcept
 bool ThreadCount::is_single() const noexcept {
     if (!directory_.is_open()) return false;
     const int saved_errno = errno;
+    const uint64_t own = own_threads.load(std::memory_order_seq_cst);
     struct stat status{};
-    const bool known = fstat(directory_.number(), &status) == 0;
+    const bool known = fstat(directory_.number(), &status) == 0 &&
+                       own_threads.load(std::memory_order_seq_cst) == own;
     errno = saved_errno;
     // The program may have closed the descriptor and opened something else.
     return known && status.st_dev == device_ && status.st_ino == inode_ &&
-           status.st_nlink == kLinksOfNoThread + 1 + own_threads.load(std::memory_order_seq_cst);
+           status.st_nlink == kLinksOfNoThread + 1 + (own & (kChange - 1));
 }
 
 }  // namespace hanare::sys

@@ -7,9 +7,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sys/lock.hpp"
+
 namespace hanare::sys {
 
 namespace {
+
+// About a second in all.
+constexpr uint32_t kTurnsMax = 10'000;
+constexpr uint32_t kYields = 200;
+constexpr uint32_t kPauseUs = 100;
 
 // "/proc/self/task/ID/syscall"
 struct Path {
@@ -30,6 +37,17 @@ struct Path {
     char text[48];
 };
 
+// The first character of what the kernel says: of the number of a system call; '-' for a fault, or
+// nothing that can be read; 'r' ("running") for a thread that is not asleep.
+char state_of(const Path& path) noexcept {
+    const long file = syscall(SYS_openat, AT_FDCWD, path.text, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return '-';
+    char first = '-';
+    if (syscall(SYS_read, file, &first, 1) != 1) first = '-';
+    syscall(SYS_close, file);
+    return first;
+}
+
 }  // namespace
 
 uint32_t current_thread_id() noexcept { return static_cast<uint32_t>(syscall(SYS_gettid)); }
@@ -37,15 +55,14 @@ uint32_t current_thread_id() noexcept { return static_cast<uint32_t>(syscall(SYS
 bool is_in_system_call(uint32_t thread_id) noexcept {
     const int saved_errno = errno;
     const Path path(thread_id);
-    const long file = syscall(SYS_openat, AT_FDCWD, path.text, O_RDONLY | O_CLOEXEC);
-    char first = '-';
-    if (file >= 0) {
-        // The number of the call; "-1" for a fault, "running" for a thread that is not asleep.
-        if (syscall(SYS_read, file, &first, 1) != 1) first = '-';
-        syscall(SYS_close, file);
+    char state = state_of(path);
+    // A thread tells of its fault a moment before it sleeps, and may lose its core in between.
+    for (uint32_t turn = 0; state == 'r' && turn < kTurnsMax; ++turn) {
+        yield_for_us(turn < kYields ? 0 : kPauseUs);
+        state = state_of(path);
     }
     errno = saved_errno;
-    return first >= '0' && first <= '9';
+    return state >= '0' && state <= '9';
 }
 
 void signal_thread(uint32_t thread_id, int signal_number) noexcept {

@@ -12,6 +12,8 @@ namespace hanare::pager {
 namespace {
 
 constexpr uint64_t kSpinNs = 100'000;
+constexpr uint32_t kYields = 200;
+constexpr uint32_t kPauseUs = 100;
 
 uint64_t now_ns() noexcept {
     timespec now{};
@@ -40,10 +42,17 @@ void AheadReads::start(Frame* const* frames, size_t count) noexcept {
     // What has started belongs to whoever completes it, and may be completed already.
     const size_t started = reads_->start(requests.data(), count);
     in_flight_.fetch_add(static_cast<int32_t>(started), std::memory_order_seq_cst);
+    // Who waits for a frame has seen that none was in flight, and may now wait for these.
+    pager_.frames().note_progress();
     for (size_t i = started; i < count; ++i) {
         bytes_.fetch_sub(frames[i]->io.bytes, std::memory_order_relaxed);
         pager_.abandon_fill(*frames[i]);
     }
+}
+
+// At first only to other threads that are ready; but the starter may have a lower priority.
+void AheadReads::yield_to_starter(uint32_t turn) noexcept {
+    sys::yield_for_us(turn < kYields ? 0 : kPauseUs);
 }
 
 void AheadReads::poll() noexcept {

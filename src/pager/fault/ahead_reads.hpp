@@ -58,6 +58,7 @@ private:
     bool try_lead() noexcept { return !leading_.exchange(true, std::memory_order_seq_cst); }
     void stop_leading() noexcept;
     bool complete_next(bool wait) noexcept;
+    static void yield_to_starter(uint32_t turn) noexcept;
     template <typename StillWaiting>
     bool spin_while(StillWaiting still_waiting) noexcept;
 
@@ -92,12 +93,13 @@ bool AheadReads::spin_while(StillWaiting still_waiting) noexcept {
 template <typename StillWaiting>
 void AheadReads::wait_while(StillWaiting still_waiting) noexcept {
     if (!spin_while(still_waiting)) return;
+    uint32_t turn = 0;
     while (still_waiting()) {
         if (try_lead()) {
             const bool any = complete_next(true);
             stop_leading();
             // None is in flight: who starts the read is about to, or the kernel has refused it.
-            if (!any) sys::yield_for_us(0);
+            if (!any) yield_to_starter(turn++);
             continue;
         }
         followers_.fetch_add(1, std::memory_order_seq_cst);

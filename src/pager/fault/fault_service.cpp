@@ -187,6 +187,7 @@ void FaultService::forget_refusals() noexcept {
     for (uint32_t i = 0; i < over; ++i) {
         Region* region = region_table().enter(pages[i]);
         if (region == nullptr) continue;
+        region->pager->poll_reads();  // or nobody might, and the block stays what it is
         if (region->pager->readmit(*region, pages[i]) == EBUSY) note_refusal(pages[i]);
         region->leave();
     }

@@ -385,7 +385,10 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
         // Frames of a closing region come free only when everybody has left it.
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         failure = HANARE_STATUS_OK;
-        *room = take_room(region, for_part, UseAhead::kBeyondShare, may_create, &failure);
+        // Where the store refuses writes, what was read ahead is all that can be had.
+        if (failures > 0) reads_.poll();
+        const UseAhead use_ahead = failures > 0 ? UseAhead::kAlways : UseAhead::kBeyondShare;
+        *room = take_room(region, for_part, use_ahead, may_create, &failure);
         if (room->found()) {
             kick_if_low();
             return HANARE_STATUS_OK;
