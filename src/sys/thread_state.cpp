@@ -13,8 +13,8 @@ namespace hanare::sys {
 
 namespace {
 
-// About a second in all.
-constexpr uint32_t kTurnsMax = 10'000;
+// About twenty milliseconds in all.
+constexpr uint32_t kTurnsMax = 400;
 constexpr uint32_t kYields = 200;
 constexpr uint32_t kPauseUs = 100;
 
@@ -37,32 +37,32 @@ struct Path {
     char text[48];
 };
 
-// The first character of what the kernel says: of the number of a system call; '-' for a fault, or
-// nothing that can be read; 'r' ("running") for a thread that is not asleep.
-char state_of(const Path& path) noexcept {
-    const long file = syscall(SYS_openat, AT_FDCWD, path.text, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return '-';
+// The kernel writes the number of a system call, -1 for a fault, or "running".
+ThreadState state_of(const Path& path) noexcept {
     char first = '-';
-    if (syscall(SYS_read, file, &first, 1) != 1) first = '-';
-    syscall(SYS_close, file);
-    return first;
+    const long file = syscall(SYS_openat, AT_FDCWD, path.text, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        if (syscall(SYS_read, file, &first, 1) != 1) first = '-';
+        syscall(SYS_close, file);
+    }
+    if (first == 'r') return ThreadState::kRunning;
+    return first == '-' ? ThreadState::kInFault : ThreadState::kInSystemCall;
 }
 
 }  // namespace
 
 uint32_t current_thread_id() noexcept { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 
-bool is_in_system_call(uint32_t thread_id) noexcept {
+ThreadState thread_state(uint32_t thread_id) noexcept {
     const int saved_errno = errno;
     const Path path(thread_id);
-    char state = state_of(path);
-    // A thread tells of its fault a moment before it sleeps, and may lose its core in between.
-    for (uint32_t turn = 0; state == 'r' && turn < kTurnsMax; ++turn) {
+    ThreadState state = state_of(path);
+    for (uint32_t turn = 0; state == ThreadState::kRunning && turn < kTurnsMax; ++turn) {
         yield_for_us(turn < kYields ? 0 : kPauseUs);
         state = state_of(path);
     }
     errno = saved_errno;
-    return state >= '0' && state <= '9';
+    return state;
 }
 
 void signal_thread(uint32_t thread_id, int signal_number) noexcept {

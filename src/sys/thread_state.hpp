@@ -10,9 +10,14 @@ namespace hanare::sys {
 
 uint32_t current_thread_id() noexcept;
 
-// Whether the thread is inside a system call, as opposed to a fault of its own code.  Only for a
-// thread that sleeps; false when the kernel does not tell.
-bool is_in_system_call(uint32_t thread_id) noexcept;
+enum class ThreadState : uint8_t {
+    kRunning,       // also one that the kernel keeps awake in its fault because of a signal
+    kInSystemCall,  // asleep there
+    kInFault,       // asleep in a fault of its own code; or the kernel does not tell
+};
+// Waits some milliseconds for a running thread to fall asleep: one that faults has told of
+// it a moment before, and may lose its core in between.
+ThreadState thread_state(uint32_t thread_id) noexcept;
 
 // Sends a signal to a thread of this process.
 void signal_thread(uint32_t thread_id, int signal_number) noexcept;

@@ -12,7 +12,7 @@ namespace hanare::sys {
 
 namespace {
 
-TEST(ThreadState, TellsWhoIsInASystemCall) {
+TEST(ThreadState, TellsWhoIsInASystemCallAndWhoRuns) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
     std::atomic<uint32_t> number{0};
@@ -24,12 +24,12 @@ TEST(ThreadState, TellsWhoIsInASystemCall) {
         }
     });
     while (number == 0) std::this_thread::yield();
-    while (!is_in_system_call(number)) std::this_thread::yield();
+    while (thread_state(number) != ThreadState::kInSystemCall) std::this_thread::yield();
     ASSERT_EQ(write(ends[1], "x", 1), 1);
-    while (is_in_system_call(number)) std::this_thread::yield();
+    while (thread_state(number) != ThreadState::kRunning) std::this_thread::yield();
     number = 0;
     sleeper.join();
-    EXPECT_FALSE(is_in_system_call(0x7fffffff));
+    EXPECT_EQ(thread_state(0x7fffffff), ThreadState::kInFault);
     close(ends[0]);
     close(ends[1]);
 }

@@ -21,6 +21,7 @@ namespace {
 constexpr uint32_t kRepeatsMax = 2000;
 // After it the system call that was refused has long returned.
 constexpr int64_t kRefusalTime_ms = 100;
+constexpr char kCallFails[] = "the system call fails";
 
 int64_t coarse_ms() noexcept {
     timespec now = {};
@@ -91,7 +92,6 @@ FaultService::Lease::Lease(FaultService& service, uint32_t thread_id) noexcept
       is_held_(!entry_.in_use.exchange(true, std::memory_order_acquire)) {
     if (is_held_ && std::exchange(entry_.thread_id, thread_id) != thread_id) {
         entry_.faulter = {};
-        entry_.refused_page = nullptr;
     }
 }
 
@@ -99,26 +99,21 @@ FaultService::Lease::~Lease() {
     if (is_held_) entry_.in_use.store(false, std::memory_order_release);
 }
 
-void FaultService::Lease::note_refusal(const std::byte* page, FaultOutcome outcome) noexcept {
-    if (!is_held_) return;
-    entry_.refused_page = page;
-    entry_.refused_for = outcome;
-}
-
 bool FaultService::take_refusal(uint32_t thread_id, const void* address,
                                 FaultOutcome* outcome) noexcept {
-    Entry& entry = entries_[thread_id % kFaulters];
-    // In use for another thread: this one then tries again by itself.
-    if (entry.in_use.exchange(true, std::memory_order_acquire)) return false;
-    bool found = false;
-    if (entry.thread_id == thread_id) {
-        const auto* const refused = std::exchange(entry.refused_page, nullptr);
-        const auto* const byte = static_cast<const std::byte*>(address);
-        found = refused != nullptr && byte >= refused && byte < refused + kOsPageBytes;
-        if (found) *outcome = entry.refused_for;
+    const auto* const byte = static_cast<const std::byte*>(address);
+    const sys::LockGuard guard(lock_);
+    const uint32_t count = refusal_count_.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; i < count; ++i) {
+        Refusal& refusal = refusals_[i];
+        const std::byte* const page = refusal.event.page;
+        if (refusal.is_explained || refusal.event.thread_id != thread_id) continue;
+        if (byte < page || byte >= page + kOsPageBytes) continue;
+        refusal.is_explained = true;
+        *outcome = refusal.outcome;
+        return true;
     }
-    entry.in_use.store(false, std::memory_order_release);
-    return found;
+    return false;
 }
 
 // Everybody who waits for a part of a mapped block; of a sparse one only who waits for this page.
@@ -138,59 +133,65 @@ int FaultService::refuse(Region& region, std::byte* page) noexcept {
 
 bool FaultService::give_up(Lease& lease, Region& region, const sys::Userfault::Event& event,
                            FaultOutcome outcome, telemetry::RawLine& line) noexcept {
-    const bool in_system_call = sys::is_in_system_call(event.thread_id);
-    const char* const consequence = in_system_call ? "the system call fails" : "SIGBUS follows";
+    // A thread that runs may have faulted in a system call as well, and rarely it has gone on
+    // since.
+    const bool in_system_call =
+        sys::thread_state(event.thread_id) == sys::ThreadState::kInSystemCall;
+    const char* const consequence = in_system_call ? kCallFails : "SIGBUS follows";
+    explain_failure(line, region, event.page, event.write, outcome, consequence);
     if (refuse(region, event.page) != 0) {
         // The page has come meanwhile, or it is there without the right that is needed.
         if (!lease.faulter().is_page_lost(event.page, kRepeatsMax)) return false;
-        explain_failure(line, region, event.page, event.write, outcome, consequence);
         sys::signal_thread(event.thread_id, SIGBUS);
-        return true;
-    }
-    explain_failure(line, region, event.page, event.write, outcome, consequence);
-    if (in_system_call) {
-        note_refusal(event.page);
         return true;
     }
     // By the time the thread asks, nobody may know a region any more that ends.
     outcome.was_told = outcome.status == HANARE_STATUS_NOT_FOUND;
-    lease.note_refusal(event.page, outcome);
-    if (outcome.was_told) line.write_stderr();
-    return false;
+    if (outcome.was_told && !in_system_call) line.write_stderr();
+    note_refusal({event, outcome, coarse_ms(), in_system_call});
+    return in_system_call;
 }
 
-void FaultService::note_refusal(std::byte* page) noexcept {
+void FaultService::note_refusal(const Refusal& refusal) noexcept {
     const sys::LockGuard guard(lock_);
     const uint32_t count = refusal_count_.load(std::memory_order_relaxed);
     if (count == kRefusals) return;
-    refusals_[count] = {page, coarse_ms()};
+    refusals_[count] = refusal;
     refusal_count_.store(count + 1, std::memory_order_relaxed);
 }
 
 void FaultService::forget_refusals() noexcept {
     const int64_t now_ms = coarse_ms();
-    std::array<std::byte*, kRefusals> pages;
-    uint32_t over = 0;
+    std::array<Refusal, kRefusals> old;
+    uint32_t old_count = 0;
     {
         const sys::LockGuard guard(lock_);
         const uint32_t count = refusal_count_.load(std::memory_order_relaxed);
         uint32_t kept = 0;
         for (uint32_t i = 0; i < count; ++i) {
-            if (now_ms - refusals_[i].since_ms < kRefusalTime_ms) {
-                refusals_[kept++] = refusals_[i];
-            } else {
-                pages[over++] = refusals_[i].page;
-            }
+            const bool is_old = now_ms - refusals_[i].since_ms >= kRefusalTime_ms;
+            (is_old ? old[old_count++] : refusals_[kept++]) = refusals_[i];
         }
         refusal_count_.store(kept, std::memory_order_relaxed);
     }
-    for (uint32_t i = 0; i < over; ++i) {
-        Region* region = region_table().enter(pages[i]);
-        if (region == nullptr) continue;
-        region->pager->poll_reads();  // or nobody might, and the block stays what it is
-        if (region->pager->readmit(*region, pages[i]) == EBUSY) note_refusal(pages[i]);
-        region->leave();
+    for (uint32_t i = 0; i < old_count; ++i) forget(old[i]);
+}
+
+void FaultService::forget(Refusal refusal) noexcept {
+    std::byte* const page = refusal.event.page;
+    Region* region = region_table().enter(page);
+    if (region == nullptr) return;
+    if (!refusal.is_explained && !refusal.outcome.was_told) {
+        // No signal has come of it.
+        telemetry::RawLine line;
+        explain_failure(line, *region, page, refusal.event.write, refusal.outcome, kCallFails);
+        tell(line);
     }
+    region->pager->poll_reads();  // or nobody might, and the block stays what it is
+    if (region->pager->readmit(*region, page) == EBUSY) {
+        note_refusal({refusal.event, refusal.outcome, coarse_ms(), true});
+    }
+    region->leave();
 }
 
 void FaultService::tell(const telemetry::RawLine& line) noexcept {

@@ -6,8 +6,8 @@
 // another fault's thread, the keeper, or a thread inside a call of the API.
 //
 // An access that cannot be served is refused: the thread gets SIGBUS, and its receiver explains it.
-// In a system call there is no signal; so a thread here explains it, after the call has failed, and
-// the page is readmitted after a while.
+// In a system call there is no signal; so a thread here explains it, after the call has failed.
+// The page is readmitted after a while.
 #pragma once
 
 #include <array>
@@ -40,16 +40,16 @@ private:
     struct alignas(64) Entry {
         std::atomic<bool> in_use{false};
         uint32_t thread_id = 0;
-        const std::byte* refused_page = nullptr;
-        FaultOutcome refused_for;
         Faulter faulter{};
     };
-    // Pages refused to system calls; more are readmitted when their blocks are mapped.
+    // Refused pages; more are readmitted when their blocks are mapped.
     static constexpr uint32_t kRefusals = 64;
     static constexpr uint32_t kLines = 8;
     struct Refusal {
-        std::byte* page;
+        sys::Userfault::Event event;
+        FaultOutcome outcome;
         int64_t since_ms;
+        bool is_explained;
     };
 
     // A thread's entry, or one that is forgotten again where two threads share a number.
@@ -61,7 +61,6 @@ private:
         Lease& operator=(const Lease&) = delete;
 
         Faulter& faulter() noexcept { return is_held_ ? entry_.faulter : unknown_; }
-        void note_refusal(const std::byte* page, FaultOutcome outcome) noexcept;
 
     private:
         Entry& entry_;
@@ -76,8 +75,9 @@ private:
                  FaultOutcome outcome, telemetry::RawLine& line) noexcept;
     int refuse(Region& region, std::byte* page) noexcept;
     void wake(const Region& region, std::byte* page) noexcept;
-    void note_refusal(std::byte* page) noexcept;
+    void note_refusal(const Refusal& refusal) noexcept;
     void forget_refusals() noexcept;
+    void forget(Refusal refusal) noexcept;
     // Writes lines to standard error, one thread at a time for all: a pipe may be held by a thread
     // that waits for far memory.
     void tell(const telemetry::RawLine& line) noexcept;
