@@ -33,6 +33,7 @@ using api_test::must;
 using api_test::PoolConfig;
 
 constexpr uint64_t kRunWordsMin = 4096;  // words of one visit, or half a block
+constexpr uint64_t kVisitsMin = 32;      // more blocks than fit
 constexpr uint64_t kFramesMin = 20;
 constexpr uint64_t kLocalBytesMin = kMiB;
 
@@ -123,7 +124,8 @@ TEST_P(Writers, LoseNothingWhileBlocksAreEvicted) {
     for (uint32_t thread = 0; thread < threads; ++thread) {
         bodies.emplace_back([&, thread] {
             Prng random(seed + thread);
-            for (uint64_t done = 0; done < total / threads;) {
+            uint64_t done = 0;
+            for (uint64_t i = 0; i < kVisitsMin / threads || done < total / threads; ++i) {
                 done += visit(far_, shadows[thread].data(), words_, run, thread, threads, random);
             }
         });
