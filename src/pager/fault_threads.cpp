@@ -28,6 +28,7 @@ Result<void> FaultThreads::start(Pager& pager) {
     pager.set_fault_service(&*service_);
     HANARE_TRY_ASSIGN(end_, sys::EventFd::open());
     const sys::SignalBlock inherited_by_the_threads;
+    // No OwnThread: a signal handler of the thread that waits runs beside them.
     const auto body = [](void* argument) -> void* {
         const auto* worker = static_cast<const Worker*>(argument);
         worker->service->run(worker->work);
