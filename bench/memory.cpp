@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/memory.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,12 @@ hanare_counters no_counters() {
     return none;
 }
 
+template <typename Array>
+auto find_array(std::vector<Array>& arrays, const double* address) {
+    return std::find_if(arrays.begin(), arrays.end(),
+                        [&](const Array& array) { return array.address() == static_cast<const void*>(address); });
+}
+
 class PlainMemory : public Memory {
 public:
     explicit PlainMemory(HugePages huge_pages) : huge_pages_(huge_pages) {}
@@ -32,6 +40,12 @@ public:
         }
         mappings_.push_back(std::move(mapping));
         return reinterpret_cast<double*>(mappings_.back().address());
+    }
+    Result<double*> allocate_again(double* array) override {
+        const auto found = find_array(mappings_, array);
+        const size_t bytes = found->bytes();
+        mappings_.erase(found);
+        return allocate(bytes);
     }
     Result<void> flush() override { return {}; }
     Result<void> drop() override {
@@ -53,38 +67,64 @@ public:
 
     Result<double*> allocate(size_t bytes) override {
         bytes = round_up(bytes, kOsPageBytes);
-        HANARE_TRY(sys::check_file_bytes("a file", bytes_ + bytes));
-        if (const int error = sys::preallocate(file_.number(), bytes_, bytes)) {
-            return fail_errno(HANARE_STATUS_STORE_FULL, error, "allocating a file of %s",
-                              format_size(bytes_ + bytes).c_str());
-        }
-        HANARE_TRY_ASSIGN(sys::FileMapping mapping,
-                          sys::FileMapping::create(file_.number(), bytes_, bytes, kArrayAlignment));
-        HANARE_TRY(mapping.expect(advice_));
+        HANARE_TRY_ASSIGN(double* const array, allocate_at(bytes_, bytes));
         bytes_ += bytes;
-        mappings_.push_back(std::move(mapping));
-        return reinterpret_cast<double*>(mappings_.back().address());
+        return array;
+    }
+    // In the same place of the file, and on the same blocks of the disk: where those are given back
+    // on the way, a virtual disk may have to find new ones at every write.
+    Result<double*> allocate_again(double* array) override {
+        const auto found = find_array(arrays_, array);
+        const uint64_t offset = found->offset;
+        const size_t bytes = found->bytes;
+        arrays_.erase(found);
+        int error = sys::zero_range(file_.number(), offset, bytes);
+        if (error == EOPNOTSUPP) error = sys::punch_hole(file_.number(), offset, bytes);
+        if (error != 0) {
+            return fail_errno(HANARE_STATUS_STORE_IO, error, "making a part of a file zero");
+        }
+        return allocate_at(offset, bytes);
     }
     Result<void> flush() override {
-        for (sys::FileMapping& mapping : mappings_) HANARE_TRY(mapping.flush());
+        for (Array& array : arrays_) HANARE_TRY(array.mapping.flush());
         return {};
     }
     Result<void> drop() override {
-        for (sys::FileMapping& mapping : mappings_) HANARE_TRY(mapping.unload());
+        for (Array& array : arrays_) HANARE_TRY(array.mapping.unload());
         return sys::drop_cached_pages(file_.number());
     }
     Result<void> use_advice(bool wanted) override {
         const sys::AccessOrder order = wanted ? advice_ : sys::AccessOrder::kUnknown;
-        for (sys::FileMapping& mapping : mappings_) HANARE_TRY(mapping.expect(order));
+        for (Array& array : arrays_) HANARE_TRY(array.mapping.expect(order));
         return {};
     }
     Result<hanare_counters> counters() override { return no_counters(); }
 
 private:
+    struct Array {
+        sys::FileMapping mapping;
+        uint64_t offset;
+        size_t bytes;
+        const void* address() const { return mapping.address(); }
+    };
+
+    Result<double*> allocate_at(uint64_t offset, size_t bytes) {
+        HANARE_TRY(sys::check_file_bytes("a file", offset + bytes));
+        if (const int error = sys::preallocate(file_.number(), offset, bytes)) {
+            return fail_errno(HANARE_STATUS_STORE_FULL, error, "allocating a file of %s",
+                              format_size(offset + bytes).c_str());
+        }
+        HANARE_TRY_ASSIGN(sys::FileMapping mapping,
+                          sys::FileMapping::create(file_.number(), offset, bytes, kArrayAlignment));
+        HANARE_TRY(mapping.expect(advice_));
+        arrays_.push_back({std::move(mapping), offset, bytes});
+        return reinterpret_cast<double*>(arrays_.back().mapping.address());
+    }
+
     sys::FileDescriptor file_;
     sys::AccessOrder advice_;
     uint64_t bytes_ = 0;
-    std::vector<sys::FileMapping> mappings_;
+    std::vector<Array> arrays_;
 };
 
 std::unexpected<Error> last_failure(hanare_status status, const char* what) {
@@ -106,6 +146,15 @@ public:
         if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_alloc");
         regions_.push_back({address, bytes});
         return static_cast<double*>(address);
+    }
+    Result<double*> allocate_again(double* array) override {
+        const auto found = std::find_if(regions_.begin(), regions_.end(),
+                                        [&](const auto& region) { return region.first == array; });
+        const size_t bytes = found->second;
+        regions_.erase(found);
+        const hanare_status status = hanare_free(pool_, array);
+        if (status != HANARE_STATUS_OK) return last_failure(status, "hanare_free");
+        return allocate(bytes);
     }
     Result<void> flush() override {
         const hanare_status status = hanare_flush(pool_, nullptr, 0);

@@ -24,6 +24,8 @@ public:
     virtual ~Memory() = default;
     // Zero-filled, aligned to the OS page at least.  Lives as long as this object.
     virtual Result<double*> allocate(size_t bytes) = 0;
+    // Ends the array that begins there and allocates it anew, of the same size.
+    virtual Result<double*> allocate_again(double* array) = 0;
     // What was written is where absent memory lives.  Nothing to do for anonymous memory.
     virtual Result<void> flush() = 0;
     // Makes as much of it absent as the system lets.  Only after flush().

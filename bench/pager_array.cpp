@@ -144,9 +144,19 @@ Result<void> PagerArray::go_cold() {
     return options_.can_drop ? memory_.drop() : Result<void>{};
 }
 
+// No value of it has been read or written yet, on a disk where there were others before.
+Result<void> PagerArray::begin_anew() {
+    HANARE_TRY(fill());
+    HANARE_TRY(memory_.flush());
+    HANARE_TRY_ASSIGN(double* const address,
+                      memory_.allocate_again(reinterpret_cast<double*>(words_)));
+    words_ = reinterpret_cast<uint64_t*>(address);
+    return {};
+}
+
 Result<void> PagerArray::prepare(PagerCase which) {
     switch (which) {
-        case PagerCase::kSeqWrite: return memory_.flush();
+        case PagerCase::kSeqWrite: return begin_anew();
         case PagerCase::kSeqReadCold:
         case PagerCase::kStrided:
         case PagerCase::kTriad: return go_cold();

@@ -69,6 +69,7 @@ private:
     Result<void> run_untimed(Kind kind, const std::vector<PageRange>& shares);
     std::vector<PageRange> shares_of(PageRange range) const;
 
+    Result<void> begin_anew();
     Result<void> fill();
     Result<void> read_once();
     Result<void> go_cold();

@@ -93,6 +93,12 @@ public:
         words.resize(bytes / sizeof(uint64_t));
         return reinterpret_cast<double*>(words.data());
     }
+    Result<double*> allocate_again(double* array) override {
+        EXPECT_EQ(reinterpret_cast<uint64_t*>(array), words.data());
+        ++renewals;
+        std::fill(words.begin(), words.end(), 0);
+        return array;
+    }
     Result<void> flush() override {
         ++flushes;
         return {};
@@ -107,6 +113,7 @@ public:
     std::vector<uint64_t> words;
     int flushes = 0;
     int drops = 0;
+    int renewals = 0;
 };
 
 class PagerCases : public testing::TestWithParam<int> {
@@ -131,6 +138,7 @@ TEST_P(PagerCases, AllOfThemInOrder) {
         const bool is_cold = which == PagerCase::kSeqReadCold || which == PagerCase::kStrided ||
                              which == PagerCase::kTriad;
         EXPECT_EQ(memory_.drops - drops, is_cold) << pager_case_name(which);
+        EXPECT_EQ(memory_.renewals, 1) << "only " << pager_case_name(PagerCase::kSeqWrite);
         auto metrics = array->measure(which);
         ASSERT_TRUE(metrics) << pager_case_name(which) << ": " << metrics.error().text;
         EXPECT_EQ((*metrics)["complete"], 1) << pager_case_name(which);
@@ -189,12 +197,12 @@ TEST_P(PagerCases, SlowPassesAreStoppedAndFinishedLater) {
     auto metrics = array->measure(PagerCase::kSeqWrite);
     ASSERT_TRUE(metrics);
     EXPECT_EQ((*metrics)["complete"], 0);
-    EXPECT_EQ(pattern_check(memory_.words.data(), {0, kMiB / kOsPageBytes}, 1), std::nullopt);
+    EXPECT_EQ(pattern_check(memory_.words.data(), {0, kMiB / kOsPageBytes}, 2), std::nullopt);
     ASSERT_TRUE(array->prepare(PagerCase::kSeqRmw));
     metrics = array->measure(PagerCase::kSeqRmw);
     ASSERT_TRUE(metrics);
     EXPECT_EQ((*metrics)["complete"], 0);
-    EXPECT_EQ(pattern_check(memory_.words.data(), {0, kMiB / kOsPageBytes}, 2), std::nullopt);
+    EXPECT_EQ(pattern_check(memory_.words.data(), {0, kMiB / kOsPageBytes}, 3), std::nullopt);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, PagerCases, testing::Values(1, 2, 3));

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/store_directory.hpp"
 #include "config/rules.hpp"
+#include "config/store_spec.hpp"
 #include "sys/block_device.hpp"
 
 namespace hanare::cli {
@@ -18,6 +19,7 @@ using bench::PagerCase;
 using config::OptionId;
 
 constexpr int kThreadsMax = 64;
+constexpr uint64_t kStoreUnit = 4 * kMiB;  // in which a store reserves room
 constexpr config::Range kRoundsAllowed(1, 99);
 constexpr const char* kPeers[] = {"plain",       "mmap", "mmap_sequential",
                                   "mmap_random", "swap", "zram"};
@@ -99,6 +101,13 @@ Result<std::vector<int>> parse_threads(const std::string& list) {
     return counts;
 }
 
+// A store that keeps its blocks on the disk when an array ends, as the other systems' files do.
+std::string store_of_fixed_size(const std::string& store, const PagerJob& job) {
+    if (store.find('?') != std::string::npos) return store;
+    const uint64_t bytes = round_up(job.bytes, kStoreUnit);
+    return config::file_store_spec(job.directory) + "?size=" + config::exact_size(bytes);
+}
+
 Result<void> plan_sizes(const PagerFlags& flags, const config::Options& options,
                         const Extent& extent, PagerSeries& series) {
     PagerJob& job = series.setting.job;
@@ -123,6 +132,7 @@ Result<void> plan_sizes(const PagerFlags& flags, const config::Options& options,
     HANARE_TRY_ASSIGN(series.setting.plan, bench::plan_pager(request, room));
     job.bytes = series.setting.plan.data_bytes;
     job.local_bytes = series.setting.plan.hanare_local_bytes;
+    job.store = store_of_fixed_size(options.store, job);
     return {};
 }
 
@@ -144,7 +154,6 @@ Result<PagerSeries> make_pager_series(const PagerFlags& flags) {
     if (const auto device = sys::block_device_of(job.directory)) job.block_device = *device;
     job.pass_s_max = extent.pass_s_max;
     job.accesses = extent.accesses;
-    job.store = options.store;
     job.block_bytes = options.block_bytes;
     job.engine = config::value_text(options, OptionId::engine);
     job.read_ahead_blocks = options.read_ahead_blocks;

@@ -161,6 +161,13 @@ int punch_hole(int file, uint64_t offset, uint64_t bytes) {
     });
 }
 
+int zero_range(int file, uint64_t offset, uint64_t bytes) {
+    return call([&] {
+        return fallocate(file, FALLOC_FL_ZERO_RANGE, static_cast<off_t>(offset),
+                         static_cast<off_t>(bytes));
+    });
+}
+
 int set_length(int file, uint64_t bytes) {
     return call([&] { return ftruncate(file, static_cast<off_t>(bytes)); });
 }

@@ -63,6 +63,8 @@ int bypass_page_cache(int file);
 int preallocate(int file, uint64_t offset, uint64_t bytes);
 // Gives the blocks of the range back; it reads as zeros.  The length stays.
 int punch_hole(int file, uint64_t offset, uint64_t bytes);
+// The range reads as zeros and keeps its blocks.  EOPNOTSUPP where the file system cannot.
+int zero_range(int file, uint64_t offset, uint64_t bytes);
 int set_length(int file, uint64_t bytes);
 
 struct FileSystem {

@@ -128,6 +128,14 @@ TEST_F(File, RoomIsAllocatedAndGivenBack) {
     ASSERT_EQ(error, 0);
     ASSERT_EQ(allocated_bytes(file_.number(), held_bytes), 0);
     EXPECT_GE(held_bytes, kMiB);
+    const char one = 1;
+    ASSERT_EQ(pwrite(file_.number(), &one, 1, kMiB), 1);
+    ASSERT_EQ(zero_range(file_.number(), kMiB, kMiB), 0);
+    char byte = 1;
+    ASSERT_EQ(pread(file_.number(), &byte, 1, kMiB), 1);
+    EXPECT_EQ(byte, 0);
+    ASSERT_EQ(allocated_bytes(file_.number(), held_bytes), 0);
+    EXPECT_GE(held_bytes, kMiB);
     ASSERT_EQ(punch_hole(file_.number(), kMiB, kMiB), 0);
     ASSERT_EQ(allocated_bytes(file_.number(), held_bytes), 0);
     EXPECT_LT(held_bytes, kMiB);

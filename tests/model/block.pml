@@ -535,9 +535,20 @@ inline make_resident(b, for_write) {
             break
         :: ST(seen) == STAGED ->
             seen = 0;
-            d_step { f = frame_of[b]; queue[f] = Q_NONE };  // dequeue
-            install(b, for_write);
-            break
+            atomic {
+                f = frame_of[b];
+                failed = queue[f] == Q_AHEAD;  // may be corrupt
+                queue[f] = Q_NONE              // dequeue
+            };
+            if
+            :: failed ->  // Pager::give_up_frame, and another look
+                failed = false;
+                LEAVE(check_drop(b, f), b, ABSENT, 0, 0);
+                release()
+            :: atomic { true -> failed = false };
+                install(b, for_write);
+                break
+            fi
         :: else -> wait_for_block(b)
         fi
     od

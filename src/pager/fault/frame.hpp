@@ -60,7 +60,8 @@ struct Frame : ListLink {
     // Populated together with so many frames in all, this one and those that follow in the arena;
     // 0 for a frame that is created alone.
     uint32_t chunk_frames = 0;
-    bool zeroed = false;  // all zeros, not written to since it was populated
+    bool zeroed = false;      // all zeros, not written to since it was populated
+    bool unverified = false;  // read ahead: neither compared with its checksums nor completed
     // The keeper's, while it transfers the frame.
     bool in_keeper = false;
     Park park = Park::kFree;

@@ -68,9 +68,9 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         }
         if (state == BlockState::kStaged) {
             if (!block.try_enter(word, BlockState::kInstalling)) continue;
+            if (!accept_staged(region, fault.index)) continue;
             count_fault(fault);
             if (!fault.waited) count(region.counters.staged_hits);
-            frames_.dequeue(*region.frame_of(block));
             return install(region, fault.index, fault.write);
         }
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
@@ -218,6 +218,7 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
 void Pager::attach_frame(Region& region, uint32_t index, Frame& frame) noexcept {
     frame.region = &region;
     frame.block = index;
+    frame.unverified = false;
     region.block(index).frame.store(frame.index, std::memory_order_relaxed);
     region.resident_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
 }
@@ -277,6 +278,20 @@ hanare_status Pager::verify(Region& region, uint32_t index, const std::byte* mem
         }
     }
     return HANARE_STATUS_OK;
+}
+
+// The caller owns kInstalling.  What was read ahead is looked at only now, since it then is in the
+// cache for the program.  False: it is corrupt, and absent again; whoever needs it reads it once
+// more and reports.
+bool Pager::accept_staged(Region& region, uint32_t index) noexcept {
+    Frame& frame = *region.frame_of(region.block(index));
+    frames_.dequeue(frame);
+    if (!frame.unverified || finish_read(region, index, frame, 0) == HANARE_STATUS_OK) {
+        frame.unverified = false;
+        return true;
+    }
+    give_up_frame(frame);
+    return false;
 }
 
 // The caller owns kFilling or kInstalling and the frame holds the content.
@@ -633,8 +648,8 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
         finish_completion(sparse, frame, status);
     } else {
         const bool by_fault = block_word::state(block.load()) == BlockState::kReading;
-        if (status == HANARE_STATUS_OK) status = finish_read(region, frame.block, frame, 0);
         if (status == HANARE_STATUS_OK) {
+            frame.unverified = true;
             frames_.enqueue(frame, FrameQueue::kAhead);
             block.leave(BlockState::kStaged);
             frames_.note_progress();

@@ -187,6 +187,7 @@ private:
                               uint64_t overlaid) noexcept;
     hanare_status verify(Region& region, uint32_t index, const std::byte* memory,
                          uint64_t parts) noexcept;
+    bool accept_staged(Region& region, uint32_t index) noexcept;
     hanare_status install(Region& region, uint32_t index, bool write) noexcept;
     hanare_status upgrade(Region& region, uint32_t index) noexcept;
     Frame* take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead, bool may_create,
