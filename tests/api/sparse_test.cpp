@@ -2,8 +2,11 @@
 //
 // Random accesses fetch parts of blocks: the data are right whatever mixture of parts and whole
 // blocks serves them, and parts are really all that is transferred.
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <fcntl.h>
+#include <unistd.h>
 #include <vector>
 
 #include "api/far_pool.hpp"
@@ -102,6 +105,44 @@ TEST_P(SparseTest, AStreamOverSparseBlocksTakesThemWhole) {
     const hanare_counters after = pool_->stats();
     EXPECT_GT(after.completions, before.completions);
     EXPECT_LT(after.part_reads - before.part_reads, 100u);
+}
+
+// The number of pages of a block that follow the one before in physical memory; none where the
+// process may not know.
+uint64_t physical_neighbours(const std::byte* block) {
+    constexpr uint64_t kFrameNumber = (uint64_t{1} << 55) - 1;
+    std::array<uint64_t, kBlock / kOsPageBytes> entries{};
+    const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const auto offset = reinterpret_cast<uintptr_t>(block) / kOsPageBytes * sizeof entries[0];
+    const ssize_t got = pread(file, entries.data(), sizeof entries, static_cast<off_t>(offset));
+    close(file);
+    if (got != sizeof entries || (entries[0] & kFrameNumber) == 0) return 0;
+    uint64_t count = 0;
+    for (size_t i = 1; i < entries.size(); ++i) {
+        count += (entries[i] & kFrameNumber) == (entries[i - 1] & kFrameNumber) + 1;
+    }
+    return count;
+}
+
+// Scattered pages make transfers of many segments, which a device may take few of at a time.
+TEST_P(SparseTest, FramesThatComeBackArePhysicallyContiguous) {
+    if (std::string(GetParam()) == "sigbus-copy") GTEST_SKIP() << "the kernel chooses the pages";
+    open();
+    fill(words_, kBytes, 1);
+    const auto* const last = reinterpret_cast<const std::byte*>(words_) + kBytes - kBlock;
+    const uint64_t before = physical_neighbours(last);
+    constexpr uint64_t kMost = kBlock / kOsPageBytes * 9 / 10;
+    if (before < kMost) GTEST_SKIP() << "no huge pages, or no right to look where pages are";
+    visit_parts_randomly([&](uint64_t i) { words_[i] = pattern(1, i); });  // gives frames up
+    pool_->make_absent(words_, kBytes);
+    must(hanare_advise(pool_->get(), words_, kBytes, HANARE_ADVICE_SEQUENTIAL));
+    uint64_t contiguous = 0;
+    for (uint64_t block = 0; block < kBlocks; ++block) {
+        EXPECT_EQ(words_[block * kBlock / 8], pattern(1, block * kBlock / 8));
+        const auto* const address = reinterpret_cast<const std::byte*>(words_) + block * kBlock;
+        contiguous += physical_neighbours(address) >= kMost;
+    }
+    EXPECT_GE(contiguous, kBlocks * 9 / 10);
 }
 
 TEST_P(SparseTest, FlushKeepsDirtyPartsResident) {

@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "base/sanitizers.hpp"
 #include "base/units.hpp"
+#include "pager/fault/frame.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::pager {
@@ -20,8 +21,8 @@ constexpr uint32_t kBusyYields = 200;
 constexpr uint32_t kBusyTriesMax = 20'000;
 constexpr uint32_t kBusyPauseUs = 100;
 
-void mark_pages(std::byte* memory, std::byte mark) noexcept {
-    for (size_t page = 0; page < kHugePageBytes; page += kOsPageBytes) {
+void mark_pages(std::byte* memory, size_t bytes, std::byte mark) noexcept {
+    for (size_t page = 0; page < bytes; page += kOsPageBytes) {
         static_cast<volatile std::byte&>(memory[page]) = mark;
     }
 }
@@ -40,6 +41,7 @@ int MovingEngine::populate(std::byte* slot, size_t bytes) noexcept {
     if (reinterpret_cast<uintptr_t>(slot) % kHugePageBytes == 0 && bytes % kHugePageBytes == 0) {
         return populate_contiguous(slot, bytes);
     }
+    if (bytes >= kContiguousBytesMin && populate_from_nursery(slot, bytes)) return 0;
     size_t copied = 0;
     const int error = userfault_.copy(slot, zeros_.address(), bytes, false, &copied);
     if (error != 0) sys::advise(slot, bytes, MADV_DONTNEED);
@@ -137,25 +139,57 @@ int MovingEngine::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
     int error = 0;
     size_t done = 0;
     for (; done < bytes && error == 0; done += kHugePageBytes) {
-        std::byte* fresh = nursery_.address();
-        error = nursery_.renew();
-        if (error == 0) error = nursery_.advise(MADV_DONTFORK);
-        if (error != 0) break;
-        nursery_.advise(MADV_HUGEPAGE);
-        mark_pages(fresh, std::byte{1});
-        size_t moved = 0;
-        error = move_when_free(slot + done, fresh, kOsPageBytes, &moved);
+        error = renew_nursery();
+        if (error == 0) error = leave_nursery(slot + done, kOsPageBytes);
         if (error == 0) {
-            error = move_when_free(slot + done + kOsPageBytes, fresh + kOsPageBytes,
-                                   kHugePageBytes - kOsPageBytes, &moved);
+            error = leave_nursery(slot + done + kOsPageBytes, kHugePageBytes - kOsPageBytes);
         }
-        if (error == 0) mark_pages(slot + done, std::byte{0});
     }
     if (error != 0) {
-        sys::advise(nursery_.address(), kHugePageBytes, MADV_DONTNEED);
+        clear_nursery();
         sys::advise(slot, bytes, MADV_DONTNEED);
     }
     return error;
+}
+
+// A frame that is populated alone, after its pages had been given up for others: a part of a huge
+// page, the rest of which stays for the next ones.  False: others are at it, or it has failed.
+bool MovingEngine::populate_from_nursery(std::byte* slot, size_t bytes) noexcept {
+    if (!populating_.try_lock()) return false;
+    nursery_used_ = round_up(nursery_used_, bytes);
+    int error = nursery_used_ + bytes > kHugePageBytes ? renew_nursery() : 0;
+    if (error == 0) error = leave_nursery(slot, bytes);
+    if (error != 0) {
+        clear_nursery();
+        sys::advise(slot, bytes, MADV_DONTNEED);
+    }
+    populating_.unlock();
+    return error == 0;
+}
+
+int MovingEngine::renew_nursery() noexcept {
+    nursery_used_ = kHugePageBytes;
+    int error = nursery_.renew();
+    if (error == 0) error = nursery_.advise(MADV_DONTFORK);
+    if (error != 0) return error;
+    nursery_.advise(MADV_HUGEPAGE);
+    mark_pages(nursery_.address(), kHugePageBytes, std::byte{1});
+    nursery_used_ = 0;
+    return 0;
+}
+
+int MovingEngine::leave_nursery(std::byte* slot, size_t bytes) noexcept {
+    size_t moved = 0;
+    const int error = move_when_free(slot, nursery_.address() + nursery_used_, bytes, &moved);
+    if (error != 0) return error;
+    nursery_used_ += bytes;
+    mark_pages(slot, bytes, std::byte{0});
+    return 0;
+}
+
+void MovingEngine::clear_nursery() noexcept {
+    sys::advise(nursery_.address(), kHugePageBytes, MADV_DONTNEED);
+    nursery_used_ = kHugePageBytes;
 }
 
 int MovingEngine::install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept {

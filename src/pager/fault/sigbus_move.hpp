@@ -68,6 +68,10 @@ private:
     int move_when_free(std::byte* target, std::byte* source, size_t bytes, size_t* moved) noexcept;
     void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept;
     int populate_contiguous(std::byte* slot, size_t bytes) noexcept;
+    bool populate_from_nursery(std::byte* slot, size_t bytes) noexcept;
+    int renew_nursery() noexcept HANARE_REQUIRES(populating_);
+    int leave_nursery(std::byte* slot, size_t bytes) noexcept HANARE_REQUIRES(populating_);
+    void clear_nursery() noexcept HANARE_REQUIRES(populating_);
     int install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                       bool* written) noexcept;
@@ -75,8 +79,9 @@ private:
     sys::ThreadCount threads_;
     BufferPool scratch_;  // copies made while a block is installed
     sys::Mapping zeros_;
-    sys::Mapping nursery_;  // where huge pages are born
     sys::RankedLock populating_{sys::LockRank::kLeaf};
+    sys::Mapping nursery_ HANARE_GUARDED_BY(populating_);  // where huge pages are born
+    size_t nursery_used_ HANARE_GUARDED_BY(populating_) = kHugePageBytes;
 };
 
 class SigbusMove final : public MovingEngine {
