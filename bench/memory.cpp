@@ -24,8 +24,9 @@ hanare_counters no_counters() {
 
 template <typename Array>
 auto find_array(std::vector<Array>& arrays, const double* address) {
-    return std::find_if(arrays.begin(), arrays.end(),
-                        [&](const Array& array) { return array.address() == static_cast<const void*>(address); });
+    return std::find_if(arrays.begin(), arrays.end(), [&](const Array& array) {
+        return array.address() == static_cast<const void*>(address);
+    });
 }
 
 class PlainMemory : public Memory {
