@@ -4,7 +4,6 @@
 #include <array>
 #include <ctime>
 
-#include "pager/fault/frame.hpp"
 #include "pager/fault/pager.hpp"
 
 namespace hanare::pager {
@@ -50,6 +49,26 @@ void AheadReads::start(Frame* const* frames, size_t count) noexcept {
     }
 }
 
+bool AheadReads::read(uint64_t offset, std::byte* memory, size_t bytes,
+                      hanare_status* status) noexcept {
+    if (reads_ == nullptr) return false;
+    DirectRead direct;
+    direct.kind = store::IoKind::kRead;
+    direct.offset = offset;
+    direct.memory = memory;
+    direct.bytes = bytes;
+    store::IoRequest* const request = &direct;
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (reads_->start(&request, 1) == 0) {
+        bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+        return false;
+    }
+    in_flight_.fetch_add(1, std::memory_order_seq_cst);
+    wait_while([&] { return !direct.done.load(std::memory_order_acquire); });
+    *status = direct.status;
+    return true;
+}
+
 // At first only to other threads that are ready; but the starter may have a lower priority.
 void AheadReads::yield_to_starter(uint32_t turn) noexcept {
     sys::yield_for_us(turn < kYields ? 0 : kPauseUs);
@@ -75,9 +94,13 @@ bool AheadReads::complete_next(bool wait) noexcept {
     store::IoRequest* const request = reads_->next_completed(wait);
     if (request == nullptr) return false;
     in_flight_.fetch_sub(1, std::memory_order_seq_cst);
-    const uint64_t bytes = request->bytes;
-    pager_.finish_fill(*static_cast<FrameIo*>(request)->frame, request->status);
-    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    bytes_.fetch_sub(request->bytes, std::memory_order_relaxed);
+    auto* const io = static_cast<FrameIo*>(request);
+    if (io->frame != nullptr) {
+        pager_.finish_fill(*io->frame, io->status);
+    } else {
+        static_cast<DirectRead*>(io)->done.store(true, std::memory_order_release);
+    }
     return true;
 }
 

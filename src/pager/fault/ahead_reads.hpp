@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "pager/fault/frame.hpp"
 #include "store/store.hpp"
 #include "sys/futex.hpp"
 #include "sys/lock.hpp"
@@ -22,7 +23,6 @@
 namespace hanare::pager {
 
 class Pager;
-struct Frame;
 
 class AheadReads {
 public:
@@ -44,6 +44,10 @@ public:
     // kReading; what the system refuses becomes absent again.
     void start(Frame* const* frames, size_t count) noexcept;
 
+    // Reads at once, for the calling thread: where a sleep would take longer than the device, it
+    // does not sleep.  False: it could not be started, and nothing has happened.
+    bool read(uint64_t offset, std::byte* memory, size_t bytes, hanare_status* status) noexcept;
+
     // Completes what has arrived, if nobody else is about to.
     void poll() noexcept;
 
@@ -54,6 +58,11 @@ public:
 
 private:
     static constexpr uint64_t kInFlightBytesMax = uint64_t{8} << 20;
+
+    // A read that belongs to no frame, on the stack of the thread that waits for it.
+    struct DirectRead : FrameIo {
+        std::atomic<bool> done{false};
+    };
 
     bool try_lead() noexcept { return !leading_.exchange(true, std::memory_order_seq_cst); }
     void stop_leading() noexcept;

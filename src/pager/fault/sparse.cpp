@@ -141,7 +141,10 @@ hanare_status Pager::load_part(const Fault& fault, std::byte* buffer,
     }
     *content = buffer;
     const uint64_t offset = region.offset_of(fault.index) + fault.part * region.part_bytes;
-    const hanare_status status = store_.read(offset, buffer, region.part_bytes);
+    hanare_status status = HANARE_STATUS_OK;
+    if (!reads_.read(offset, buffer, region.part_bytes, &status)) {
+        status = store_.read(offset, buffer, region.part_bytes);
+    }
     if (status != HANARE_STATUS_OK) {
         count(region.counters.store_errors);
         return status;
