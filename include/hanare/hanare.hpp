@@ -63,6 +63,7 @@ enum class Advice {
     kRandom = HANARE_ADVICE_RANDOM,
     kWillNeed = HANARE_ADVICE_WILLNEED,
     kDontNeed = HANARE_ADVICE_DONTNEED,
+    kDiscard = HANARE_ADVICE_DISCARD,
 };
 
 /* See hanare_pool_options; zero and empty mean "default". */

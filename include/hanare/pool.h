@@ -101,12 +101,15 @@ typedef enum hanare_advice {
     HANARE_ADVICE_RANDOM = 2,       /* never read ahead */
     HANARE_ADVICE_WILLNEED = 3,     /* start fetching the range now, return at once */
     HANARE_ADVICE_DONTNEED = 4,     /* write the range back if dirty and release its frames */
+    HANARE_ADVICE_DISCARD = 5,      /* forget what the range holds: zeros from now on */
     HANARE_ADVICE_INT_ = 0x7fffffff /* not an advice: makes every int a value of the type */
 } hanare_advice;
 
 /* SEQUENTIAL, RANDOM and NORMAL hold for the whole region that contains the range, until changed;
- * WILLNEED and DONTNEED act once on the blocks of [address, address + bytes).  DONTNEED keeps the
- * data (unlike madvise) and skips pinned blocks. */
+ * the others act once on the blocks of [address, address + bytes).  DONTNEED keeps the data (unlike
+ * madvise) and skips pinned blocks.  DISCARD is for what will be overwritten as a whole: its blocks
+ * are neither written back nor read again.  It concerns the blocks that lie wholly in the range
+ * (the last block of a region ends with it) and are not pinned; the others keep their data. */
 HANARE_API hanare_status hanare_advise(hanare_pool *pool, const void *address, size_t bytes,
                                        hanare_advice advice);
 

@@ -304,10 +304,31 @@ Result<void> Pool::advise(const void* address, uint64_t bytes, hanare_advice adv
             uint64_t pinned_dirty = 0;
             return flush_span(span, true, &pinned_dirty);
         }
+        case HANARE_ADVICE_DISCARD: return discard(span, address, bytes);
         case HANARE_ADVICE_INT_: break;
     }
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "advice: %d is not one of HANARE_ADVICE_*",
                 static_cast<int>(advice));
+}
+
+Result<void> Pool::discard(const Span& span, const void* address, uint64_t bytes) {
+    Region& region = *span.region;
+    const auto* begin = static_cast<const std::byte*>(address);
+    const auto* end = begin + bytes;
+    const uint32_t first = region.address_of(span.first) < begin ? span.first + 1 : span.first;
+    const bool ends_inside = end < region.begin() + region.requested_bytes &&
+                             end < region.address_of(span.last - 1) + region.block_bytes;
+    const uint32_t last = ends_inside ? span.last - 1 : span.last;
+    if (first < last) pager_->drop_read_ahead(region, first, last);
+    for (uint32_t i = first; i < last; ++i) {
+        const hanare_status status = pager_->discard(region, i);
+        if (status != HANARE_STATUS_OK) {
+            return fail(status, "cannot discard %llu bytes at %p: %s",
+                        static_cast<unsigned long long>(bytes), address,
+                        hanare_status_text(status));
+        }
+    }
+    return {};
 }
 
 // A block is charged for while it is pinned: by the pin that is the first, until the unpin that is

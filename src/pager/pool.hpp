@@ -89,6 +89,7 @@ private:
     void unpin_span(const Span& span, uint32_t last) noexcept;
     hanare_status pin_block(Region& region, uint32_t index, bool write) noexcept;
     bool unpin_block(Region& region, uint32_t index) noexcept;
+    Result<void> discard(const Span& span, const void* address, uint64_t bytes);
     Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept;
 
     const uint64_t block_bytes_;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What each advice does, as far as a program can see it.
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
 #include "api/far_pool.hpp"
 
 namespace hanare::api_test {
@@ -164,6 +168,81 @@ TEST_P(AdviceTest, DontNeedSkipsPinnedBlocks) {
     pool_->make_absent(region_, kBytes);
     EXPECT_EQ(pool_->stats().resident_bytes, 0u);
     EXPECT_EQ(touch(region_, kBlock, 1), 77u);
+}
+
+TEST_P(AdviceTest, DiscardedBlocksAreZerosThatNobodyReadsOrWrites) {
+    open(HANARE_READ_AHEAD_OFF);
+    touch_blocks(0, 8);                                             // clean
+    for (uint64_t i = 8; i < 16; ++i) poke(region_, kBlock, i, i);  // dirty
+    must(hanare_advise(pool_->get(), region_, 24 * kBlock, HANARE_ADVICE_DISCARD));
+    const hanare_counters discarded = pool_->stats();
+    EXPECT_EQ(discarded.resident_bytes, 0u);
+    EXPECT_EQ(discarded.dirty_bytes, 0u);
+    for (uint64_t i = 0; i < 24; ++i) poke(region_, kBlock, i, i + 1);
+    for (uint64_t i = 0; i < 24; ++i) EXPECT_EQ(touch(region_, kBlock, i), i + 1);
+    EXPECT_EQ(std::accumulate(words(), words() + 24 * kBlock / sizeof(uint64_t), uint64_t{0}),
+              24u * 25 / 2);
+    const hanare_counters stats = pool_->stats();
+    EXPECT_EQ(stats.read_bytes, discarded.read_bytes);
+    EXPECT_EQ(discarded.written_bytes, before_.written_bytes);
+    touch_blocks(24, kBlocks - 24);
+    pool_->make_absent(region_, kBytes);
+    for (uint64_t i = 0; i < 24; ++i) EXPECT_EQ(touch(region_, kBlock, i), i + 1);
+}
+
+TEST_P(AdviceTest, DiscardedPartsAreZeros) {
+    open(HANARE_READ_AHEAD_OFF);
+    advise(HANARE_ADVICE_RANDOM);
+    for (uint64_t i = 0; i < 8; ++i) poke(region_, kBlock, i, 1000 + i);
+    touch_blocks(8, 8);
+    must(hanare_advise(pool_->get(), region_, 12 * kBlock, HANARE_ADVICE_DISCARD));
+    EXPECT_EQ(pool_->stats().dirty_bytes, 0u);
+    const auto* end = words() + 12 * kBlock / sizeof(uint64_t);
+    EXPECT_EQ(std::count(const_cast<const uint64_t*>(words()), end, 0u), end - words());
+    touch_blocks(12, 4);
+}
+
+TEST_P(AdviceTest, DiscardKeepsBlocksThatAreNotWhollyInTheRange) {
+    open(HANARE_READ_AHEAD_OFF);
+    must(hanare_advise(pool_->get(), region_ + 1, 2 * kBlock, HANARE_ADVICE_DISCARD));
+    touch_blocks(0, 1);
+    EXPECT_EQ(touch(region_, kBlock, 1), 0u);
+    touch_blocks(2, 1);
+    must(hanare_advise(pool_->get(), region_ + 4 * kBlock + 8, kBlock - 8, HANARE_ADVICE_DISCARD));
+    touch_blocks(4, 1);
+}
+
+TEST_P(AdviceTest, DiscardEndsWithTheRegion) {
+    open(HANARE_READ_AHEAD_OFF);
+    std::byte* small = pool_->alloc(kBlock + 100);
+    small[kBlock + 99] = std::byte{1};
+    must(hanare_advise(pool_->get(), small + kBlock, 99, HANARE_ADVICE_DISCARD));
+    EXPECT_EQ(small[kBlock + 99], std::byte{1});
+    must(hanare_advise(pool_->get(), small + kBlock, 100, HANARE_ADVICE_DISCARD));
+    EXPECT_EQ(small[kBlock + 99], std::byte{0});
+}
+
+TEST_P(AdviceTest, DiscardSkipsPinnedBlocks) {
+    open(HANARE_READ_AHEAD_OFF);
+    must(hanare_pin(pool_->get(), region_ + kBlock, kBlock, HANARE_ACCESS_READ));
+    must(hanare_advise(pool_->get(), region_, 3 * kBlock, HANARE_ADVICE_DISCARD));
+    EXPECT_EQ(touch(region_, kBlock, 0), 0u);
+    touch_blocks(1, 1);
+    EXPECT_EQ(touch(region_, kBlock, 2), 0u);
+    must(hanare_unpin(pool_->get(), region_ + kBlock, kBlock));
+}
+
+// While another thread uses the blocks beside them, and what is read ahead arrives.
+TEST_P(AdviceTest, DiscardAgreesWithAStreamBesideIt) {
+    open(kReadAhead);
+    for (int round = 0; round < 20; ++round) {
+        std::thread stream([&] { touch_blocks(kBlocks / 2, kBlocks / 2); });
+        for (uint64_t i = 0; i < kBlocks / 2; ++i) poke(region_, kBlock, i, 1 + i);
+        must(hanare_prefetch(pool_->get(), region_, kBytes / 4));
+        must(hanare_advise(pool_->get(), region_, kBytes / 2, HANARE_ADVICE_DISCARD));
+        for (uint64_t i = 0; i < kBlocks / 2; ++i) EXPECT_EQ(touch(region_, kBlock, i), 0u);
+        stream.join();
+    }
 }
 
 }  // namespace

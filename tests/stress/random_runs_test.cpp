@@ -107,7 +107,7 @@ private:
             case 1: return pinned_bytes_ == 0 ? pin() : unpin();
             case 2: return flush();
             case 3: return own_ == nullptr ? make_own() : drop_own();
-            case 4:
+            case 4: return random_.below(4) == 0 ? discard_own() : use_own();
             case 5: return use_own();
             case 6:
             case 7:
@@ -206,6 +206,10 @@ private:
         const hanare_status status = hanare_alloc(pool_, own_bytes_, &options, &memory);
         expect(status, {HANARE_STATUS_LIMIT, HANARE_STATUS_STORE_FULL});
         if (status == HANARE_STATUS_OK) own_ = static_cast<unsigned char*>(memory);
+        hanare_counters stats = {};
+        stats.struct_size = sizeof stats;
+        if (own_ != nullptr) must(hanare_stats(pool_, own_, &stats));
+        own_block_bytes_ = stats.block_bytes;
         own_shadow_.assign(status == HANARE_STATUS_OK ? own_bytes_ : 0, 0);
     }
     void use_own() {
@@ -214,6 +218,19 @@ private:
             const uint64_t at = random_.below(own_bytes_);
             wrong_ += own_[at] != own_shadow_[at];
             if (random_.below(2) == 0) own_[at] = own_shadow_[at] = static_cast<uint8_t>(at + 1);
+        }
+    }
+    // Only blocks that lie wholly in the range lose their content; which ones, the sizes tell.
+    void discard_own() {
+        if (own_ == nullptr) return;
+        const uint64_t first = random_.below(own_bytes_);
+        const uint64_t last = first + 1 + random_.below(own_bytes_ - first);
+        must(hanare_advise(pool_, own_ + first, last - first, HANARE_ADVICE_DISCARD));
+        for (uint64_t begin = 0; begin < own_bytes_; begin += own_block_bytes_) {
+            const uint64_t end = std::min(begin + own_block_bytes_, own_bytes_);
+            if (begin < first || end > last) continue;
+            std::fill(own_shadow_.begin() + static_cast<int64_t>(begin),
+                      own_shadow_.begin() + static_cast<int64_t>(end), uint8_t{0});
         }
     }
     void drop_own() {
@@ -235,6 +252,7 @@ private:
     uint64_t pinned_bytes_ = 0;
     unsigned char* own_ = nullptr;
     uint64_t own_bytes_ = 0;
+    uint64_t own_block_bytes_ = 0;
     std::vector<uint8_t> own_shadow_;
 };
 

@@ -76,12 +76,16 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         if (!fault.waited) count(region.counters.wait_faults);
         fault.waited = true;
-        if (state == BlockState::kReading) {
-            reads_.wait_while(
-                [&] { return block_word::state(block.load()) == BlockState::kReading; });
-        } else {
-            block.wait(word);
-        }
+        wait(block, word);
+    }
+}
+
+// For the end of a transient state.
+void Pager::wait(Block& block, uint32_t seen) noexcept {
+    if (block_word::state(seen) == BlockState::kReading) {
+        reads_.wait_while([&] { return block_word::state(block.load()) == BlockState::kReading; });
+    } else {
+        block.wait(seen);
     }
 }
 
@@ -130,10 +134,11 @@ void Pager::observe(Fault& fault) noexcept {
         begin = StreamTable::Begin::kIgnore;
     }
     const StreamTable::Advice found = region.streams.observe(
-        fault.index, region.blocks(), region.block_count, read_ahead_blocks_, begin);
+        fault.index, {region.blocks(), region.block_count, may_be_sparse, read_ahead_blocks_},
+        begin);
     const bool random = fault.history->note(region, place, found.continues);
-    fault.random =
-        random && may_be_sparse && !found.continues && advice != HANARE_ADVICE_SEQUENTIAL;
+    fault.random = may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
+                   (found.part || (random && !found.continues));
     if (found.count > 0) read_ahead(region, fault.index, found);
     if (found.behind == StreamTable::kNone) return;
     const Block& behind = region.block(found.behind);
@@ -224,10 +229,10 @@ void Pager::attach_frame(Region& region, uint32_t index, Frame& frame) noexcept 
 }
 
 // The owner leaves its transient state for an absent block; the frame is free again.
-void Pager::give_up_frame(Frame& frame) noexcept {
+void Pager::give_up_frame(Frame& frame, uint32_t flags) noexcept {
     Region& region = *frame.region;
     region.resident_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
-    region.block(frame.block).leave(BlockState::kAbsent, 0, kSecondChance);
+    region.block(frame.block).leave(BlockState::kAbsent, 0, kSecondChance | flags);
     frames_.release(frame, false);
 }
 

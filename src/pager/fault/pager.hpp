@@ -7,6 +7,7 @@
 // Callers outside a handler hold a sys::SignalBlock.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -39,8 +40,9 @@ struct ReadAhead {
     int32_t step = 1;
 
     bool overlaps(uint32_t begin, uint32_t end) const noexcept {
-        const uint32_t low = step > 0 ? first : first - (count - 1);
-        return count > 0 && low < end && begin < low + count;
+        if (count == 0) return false;
+        const uint32_t last = first + (count - 1) * static_cast<uint32_t>(step);
+        return std::min(first, last) < end && begin <= std::max(first, last);
     }
 };
 
@@ -105,8 +107,9 @@ public:
     // For the end of a region, which is closing: no read that a fault has started is in flight.
     void finish_reads(Region& region) noexcept;
 
-    // The owner of a transient state makes the block absent and frees its frame.
-    void give_up_frame(Frame& frame) noexcept;
+    // The owner of a transient state makes the block absent, which also clears `flags`, and frees
+    // its frame.
+    void give_up_frame(Frame& frame, uint32_t flags = 0) noexcept;
 
     // For shared regions, where an access to a mapped block keeps faulting.  False: it is lost.
     bool map_again(Region& region, const void* address) noexcept;
@@ -118,6 +121,9 @@ public:
     // the block.
     int refuse_absent(Region& region, std::byte* page) noexcept;
     int readmit(Region& region, const std::byte* page) noexcept;
+
+    // Forgets the content of a block: it is absent then, and zeros.  A pinned block keeps it.
+    hanare_status discard(Region& region, uint32_t index) noexcept;
 
     // Evicts one block in the calling thread; false when there is none or it failed.
     bool evict_one() noexcept;
@@ -168,6 +174,8 @@ private:
         bool waited = false;
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
+    void wait(Block& block, uint32_t seen) noexcept;
+    void forget(Frame& frame) noexcept;
     void observe(Fault& fault) noexcept;
     void read_ahead(Region& region, uint32_t faulted, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
@@ -227,7 +235,7 @@ private:
     void allow_writes(const Frame& sparse) noexcept;
     hanare_status withdraw_sparse(Frame& frame, bool* dirty) noexcept;
     void finish_sparse_write(Frame& frame, hanare_status status, Park park) noexcept;
-    void give_up_sparse(Frame& frame, uint32_t set = 0) noexcept;
+    void give_up_sparse(Frame& frame, uint32_t set = 0, uint32_t clear = 0) noexcept;
 
     store::Store& store_;
     Engine& engine_;

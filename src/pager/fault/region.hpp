@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -75,6 +76,9 @@ struct Region {
     uint32_t part_of(const void* address) const {
         const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(address) - begin());
         return static_cast<uint32_t>((offset & (block_bytes - 1)) >> part_shift);
+    }
+    uint64_t bytes_of_parts(uint64_t parts) const {
+        return static_cast<uint64_t>(std::popcount(parts)) << part_shift;
     }
     uint64_t all_parts() const { return ~uint64_t{0} >> (64 - parts_per_block); }
     uint32_t* checksums_of(uint32_t index) const {

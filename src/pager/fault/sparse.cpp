@@ -24,10 +24,6 @@ namespace {
 
 uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
 
-uint64_t bytes_of(const Region& region, uint64_t parts) {
-    return static_cast<uint64_t>(std::popcount(parts)) * region.part_bytes;
-}
-
 std::byte* address_of_part(const Region& region, uint32_t index, uint32_t part) {
     return region.address_of(index) + part * region.part_bytes;
 }
@@ -226,7 +222,7 @@ int Pager::absorb_sparse(Frame& sparse, Frame& whole) noexcept {
     }
     region.resident_bytes.fetch_sub(sparse.bytes, std::memory_order_relaxed);
     if (sparse.dirty != 0) {
-        region.dirty_bytes.fetch_add(region.block_bytes - bytes_of(region, sparse.dirty),
+        region.dirty_bytes.fetch_add(region.block_bytes - region.bytes_of_parts(sparse.dirty),
                                      std::memory_order_relaxed);
     }
     attach_frame(region, index, whole);
@@ -276,7 +272,7 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     if (status == HANARE_STATUS_OK) {
-        const uint64_t bytes = bytes_of(region, frame.dirty);
+        const uint64_t bytes = region.bytes_of_parts(frame.dirty);
         count(region.counters.write_backs);
         count(region.counters.written_bytes, bytes);
         region.dirty_bytes.fetch_sub(bytes, std::memory_order_relaxed);
@@ -299,14 +295,14 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
 }
 
 // The owner leaves its transient state for an absent block; nothing of it is dirty.
-void Pager::give_up_sparse(Frame& frame, uint32_t set) noexcept {
+void Pager::give_up_sparse(Frame& frame, uint32_t set, uint32_t clear) noexcept {
     Region& region = *frame.region;
     if (frame.present != 0) {
         const int error = engine_.discard(region.address_of(frame.block), region.block_bytes);
         HANARE_ASSERT(error == 0);
     }
     region.resident_bytes.fetch_sub(frame.bytes, std::memory_order_relaxed);
-    region.block(frame.block).leave(BlockState::kAbsent, set, kDirty | kSecondChance);
+    region.block(frame.block).leave(BlockState::kAbsent, set, kDirty | kSecondChance | clear);
     frames_.release(frame, true);
 }
 

@@ -2,6 +2,7 @@
 #include "pager/fault/stream_table.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "pager/fault/block.hpp"
 
@@ -14,34 +15,82 @@ constexpr uint32_t kFirstDepth = 4;
 constexpr uint32_t kCertainFaults = 4;
 // Faults in the region, other than its own, after which a stream is taken to have ended.
 constexpr uint64_t kEndedAfter = 1024;
+
+// Steps from `block` that stay inside the region.
+uint32_t step_count(uint32_t block, int32_t step, uint32_t block_count) {
+    return step > 0 ? (block_count - 1 - block) / static_cast<uint32_t>(step)
+                    : block / static_cast<uint32_t>(-step);
+}
+
 }  // namespace
 
-bool StreamTable::all_present(uint32_t from, uint32_t count, int32_t step,
+bool StreamTable::all_present(uint32_t head, uint32_t steps, int32_t step,
                               const Block* blocks) noexcept {
-    for (uint32_t i = 0; i < count; ++i, from += static_cast<uint32_t>(step)) {
-        const BlockState state = block_word::state(blocks[from].load());
+    for (uint32_t i = 1; i < steps; ++i) {
+        head += static_cast<uint32_t>(step);
+        const BlockState state = block_word::state(blocks[head].load());
         if (state == BlockState::kAbsent || state == BlockState::kSparse) return false;
     }
     return true;
 }
 
+bool StreamTable::is_live(const Stream& stream) const noexcept {
+    return stream.stamp != 0 && clock_ - stream.stamp <= kEndedAfter;
+}
+
 StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, Begin begin,
-                                        int32_t& step, uint32_t& distance) noexcept {
+                                        uint32_t& distance) noexcept {
     for (Stream& stream : streams_) {
-        if (stream.stamp == 0 || block == stream.head) continue;
-        if (clock_ - stream.stamp > kEndedAfter) continue;
+        if (!is_live(stream)) continue;
         if (begin == Begin::kIgnore && stream.lag_count < kCertainFaults) continue;
-        step = block > stream.head ? 1 : -1;
-        distance = block > stream.head ? block - stream.head : stream.head - block;
-        if (stream.step == 0 || stream.lag_count == 1) {  // no direction yet, or a guess
-            if (distance == 1) return &stream;
-        } else if (step == stream.step && distance <= kGapMax &&
-                   all_present(stream.head + static_cast<uint32_t>(step), distance - 1, step,
-                               blocks)) {
+        const int64_t delta = int64_t{block} - stream.head;
+        const bool sequential = std::abs(stream.step) <= 1;
+        if (stream.step == 0 || (sequential && stream.lag_count == 1)) {  // no step yet, or a guess
+            if (std::abs(delta) != 1) continue;
+            stream.step = static_cast<int32_t>(delta);
             return &stream;
+        }
+        if (delta == 0) {
+            if (sequential) continue;
+            distance = 0;
+            return &stream;
+        }
+        const int64_t steps = delta / stream.step;
+        if (steps * stream.step != delta || steps < 0 || steps > kGapMax) continue;
+        if (!all_present(stream.head, static_cast<uint32_t>(steps), stream.step, blocks)) continue;
+        distance = static_cast<uint32_t>(steps);
+        return &stream;
+    }
+    return nullptr;
+}
+
+StreamTable::Stream* StreamTable::match_stride(uint32_t block, bool may_be_sparse) noexcept {
+    for (Stream& last : streams_) {
+        if (last.step != 0 || !is_live(last)) continue;
+        const int64_t delta = int64_t{block} - last.head;
+        if (delta == 0) continue;
+        for (Stream& first : streams_) {
+            if (first.step != 0 || !is_live(first) || first.stamp >= last.stamp ||
+                int64_t{last.head} - first.head != delta) {
+                continue;
+            }
+            first = Stream{};
+            last.step = static_cast<int32_t>(delta);
+            last.dense = !may_be_sparse;
+            advance(last, last.head);
+            return &last;
         }
     }
     return nullptr;
+}
+
+uint32_t StreamTable::advance(Stream& stream, uint32_t block) noexcept {
+    stream.head = block;
+    uint32_t& slot = stream.lag[stream.lag_count % kLag];
+    const uint32_t behind = stream.lag_count >= kLag ? slot : kNone;
+    slot = block;
+    ++stream.lag_count;
+    return behind;
 }
 
 StreamTable::Stream* StreamTable::replace_oldest(uint32_t block) noexcept {
@@ -54,49 +103,56 @@ StreamTable::Stream* StreamTable::replace_oldest(uint32_t block) noexcept {
     return oldest;
 }
 
-StreamTable::Advice StreamTable::observe(uint32_t block, const Block* blocks, uint32_t block_count,
-                                         uint32_t depth_blocks, Begin begin) noexcept {
+StreamTable::Advice StreamTable::observe(uint32_t block, const Surroundings& around,
+                                         Begin begin) noexcept {
     Advice advice;
     if (!lock_.try_lock()) {
         advice.continues = true;  // as likely as not, and the cheaper mistake
         return advice;
     }
+    advice = observe_locked(block, around, begin);
+    lock_.unlock();
+    return advice;
+}
+
+StreamTable::Advice StreamTable::observe_locked(uint32_t block, const Surroundings& around,
+                                                Begin begin) noexcept {
+    Advice advice;
     ++clock_;
-    int32_t step = 1;
     uint32_t distance = 1;
-    Stream* stream = match(block, blocks, begin, step, distance);
+    Stream* stream = match(block, around.blocks, begin, distance);
+    if (stream == nullptr && begin == Begin::kCandidate) {
+        stream = match_stride(block, around.may_be_sparse);
+    }
     advice.continues = stream != nullptr;
     if (stream == nullptr) {
-        if (begin != Begin::kIgnore) stream = replace_oldest(block);
-        if (begin != Begin::kAtOnce) {
-            lock_.unlock();
-            return advice;
-        }
-        step = 1;
-        distance = 0;
+        if (begin == Begin::kIgnore) return advice;
+        stream = replace_oldest(block);
+        if (begin != Begin::kAtOnce) return advice;
+        stream->step = 1;
     }
     stream->stamp = clock_;
-    stream->step = step;
-    stream->head = block;
-    stream->ahead -= std::min(stream->ahead, distance);
-    stream->depth = std::min(depth_blocks, stream->depth == 0 ? kFirstDepth : stream->depth * 2);
+    if (distance > 0) {
+        advice.behind = advance(*stream, block);
+        stream->ahead -= std::min(stream->ahead, distance);
+    } else {
+        stream->dense = true;
+    }
+    advice.part = !stream->dense;
+    if (advice.part) return advice;
 
-    uint32_t& slot = stream->lag[stream->lag_count % kLag];
-    if (stream->lag_count >= kLag) advice.behind = slot;
-    slot = block;
-    ++stream->lag_count;
-
-    const uint32_t room = step > 0 ? block_count - 1 - block : block;
+    stream->depth =
+        std::min(around.depth_blocks, stream->depth == 0 ? kFirstDepth : stream->depth * 2);
+    const uint32_t room = step_count(block, stream->step, around.block_count);
     const uint32_t wanted = std::min(stream->depth, room);
     // A sixteenth of the distance at a time: the device gets its next work early.
     if (wanted > stream->ahead &&
         (stream->ahead <= wanted - std::max(1u, wanted / 16) || wanted == room)) {
-        advice.step = step;
+        advice.step = stream->step;
         advice.count = wanted - stream->ahead;
-        advice.first = step > 0 ? block + stream->ahead + 1 : block - stream->ahead - 1;
+        advice.first = block + (stream->ahead + 1) * static_cast<uint32_t>(stream->step);
         stream->ahead = wanted;
     }
-    lock_.unlock();
     return advice;
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StreamTable: finds sequential streams, several at once and in both directions, from the faults of
-// one region, and says what to read ahead and what the stream has left behind.
+// StreamTable: finds sequential and strided streams, several at once and in both directions, from
+// the faults of one region, and says what to read ahead and what the stream has left behind.
 //
 // Resident blocks do not fault, so a stream may jump over a gap; it is still the same stream if
 // every block of the gap is present (the caller tells).
+//
+// Two faults on neighbouring blocks are a stream; three at equal distances are one with a stride.
+// Such a stream may need little of each block, which only faults on parts can tell: it is served by
+// parts and read ahead only once a second part of one of its blocks was needed.
 //
 // Any thread; a contended observation is skipped, never waited for.
 #pragma once
@@ -28,6 +32,7 @@ public:
         int32_t step = 0;
         uint32_t behind = kNone;  // a block the stream has left behind
         bool continues = false;   // the fault belongs to a stream that was known before
+        bool part = false;        // of a stream that, as far as is known, needs parts of blocks
     };
 
     // What the first fault of a possible stream means.
@@ -37,10 +42,16 @@ public:
         kAtOnce,     // a stream
     };
 
-    // Records a fault on `block`.  `depth_blocks` bounds the read-ahead.  `blocks` (block_count of
-    // them) is only read.
-    Advice observe(uint32_t block, const Block* blocks, uint32_t block_count, uint32_t depth_blocks,
-                   Begin begin) noexcept;
+    // What is known of the region.
+    struct Surroundings {
+        const Block* blocks;  // only read
+        uint32_t block_count;
+        bool may_be_sparse;     // parts of blocks can be had, and fault
+        uint32_t depth_blocks;  // read ahead at most
+    };
+
+    // Records a fault on `block`.
+    Advice observe(uint32_t block, const Surroundings& around, Begin begin) noexcept;
 
 private:
     static constexpr uint32_t kStreams = 8;
@@ -49,7 +60,8 @@ private:
 
     struct Stream {
         uint32_t head = 0;   // last faulted block
-        int32_t step = 0;    // +1 or -1; 0 for a stream of one fault
+        int32_t step = 0;    // from block to block; 0 for a stream of one fault
+        bool dense = true;   // needs whole blocks; false: not known to, its stride being above 1
         uint32_t depth = 0;  // current read-ahead distance; doubles up to the limit
         uint32_t ahead = 0;  // blocks from head on that were asked for already
         uint64_t stamp = 0;  // of the last fault; 0: unused entry
@@ -57,10 +69,19 @@ private:
         std::array<uint32_t, kLag> lag{};  // ring of the last faulted blocks
     };
 
-    Stream* match(uint32_t block, const Block* blocks, Begin begin, int32_t& step,
-                  uint32_t& distance) noexcept HANARE_REQUIRES(lock_);
+    Advice observe_locked(uint32_t block, const Surroundings& around, Begin begin) noexcept
+        HANARE_REQUIRES(lock_);
+    // The stream that goes on with `block`; `distance`: steps from its head, 0 for the head itself.
+    Stream* match(uint32_t block, const Block* blocks, Begin begin, uint32_t& distance) noexcept
+        HANARE_REQUIRES(lock_);
+    bool is_live(const Stream& stream) const noexcept HANARE_REQUIRES(lock_);
+    // Two streams of one fault each and `block` in equal distances become one stream.
+    Stream* match_stride(uint32_t block, bool may_be_sparse) noexcept HANARE_REQUIRES(lock_);
     Stream* replace_oldest(uint32_t block) noexcept HANARE_REQUIRES(lock_);
-    static bool all_present(uint32_t from, uint32_t count, int32_t step,
+    // Moves the head; returns the block that is now far enough behind, or kNone.
+    static uint32_t advance(Stream& stream, uint32_t block) noexcept;
+    // The blocks between the head and what is `steps` steps from it.
+    static bool all_present(uint32_t head, uint32_t steps, int32_t step,
                             const Block* blocks) noexcept;
 
     sys::RankedLock lock_{sys::LockRank::kStreams};

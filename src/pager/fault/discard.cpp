@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/fault/pager.hpp"
+
+namespace hanare::pager {
+
+using block_word::kDirty;
+using block_word::kStored;
+
+hanare_status Pager::discard(Region& region, uint32_t index) noexcept {
+    Block& block = region.block(index);
+    for (;;) {
+        if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
+        const uint32_t word = block.load();
+        if (block_word::transient(word)) {
+            wait(block, word);
+            continue;
+        }
+        const BlockState state = block_word::state(word);
+        const bool mapped = state != BlockState::kAbsent && state != BlockState::kStaged;
+        if (block_word::pinned(word) || (state == BlockState::kAbsent && (word & kStored) == 0)) {
+            return HANARE_STATUS_OK;
+        }
+        const BlockState busy = mapped                         ? BlockState::kWithdrawing
+                                : state == BlockState::kStaged ? BlockState::kInstalling
+                                                               : BlockState::kFilling;
+        if (!block.try_enter(word, busy)) continue;
+        if (state == BlockState::kAbsent) {
+            block.stored_parts = 0;
+            block.leave(BlockState::kAbsent, 0, kStored);
+            return HANARE_STATUS_OK;
+        }
+        Frame& frame = *region.frame_of(block);
+        frames_.dequeue(frame);
+        if (mapped) {
+            region.enter();  // for withdraw, which leaves it when it fails
+            bool dirty = false;
+            const hanare_status status = withdraw(frame, &dirty);
+            if (status != HANARE_STATUS_OK) return status;
+            region.leave();
+        }
+        forget(frame);
+        return HANARE_STATUS_OK;
+    }
+}
+
+// The caller owns a transient state of the block, which is not mapped as a whole.
+void Pager::forget(Frame& frame) noexcept {
+    Region& region = *frame.region;
+    Block& block = region.block(frame.block);
+    block.stored_parts = 0;
+    if (frame.sparse) {
+        region.dirty_bytes.fetch_sub(region.bytes_of_parts(frame.dirty), std::memory_order_relaxed);
+        frame.dirty = 0;
+        give_up_sparse(frame, 0, kStored);
+        return;
+    }
+    if ((block.load() & kDirty) != 0) {
+        region.dirty_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
+    }
+    give_up_frame(frame, kStored | kDirty);
+}
+
+}  // namespace hanare::pager

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/fault/stream_table.hpp"
+
+#include <array>
+#include <gtest/gtest.h>
+#include <vector>
+
+#include "pager/fault/block.hpp"
+
+namespace hanare::pager {
+namespace {
+
+using Begin = StreamTable::Begin;
+
+class StreamTableTest : public testing::Test {
+protected:
+    static constexpr uint32_t kBlocks = 4096;
+    static constexpr uint32_t kDepth = 16;
+
+    StreamTable::Advice fault(uint32_t block, bool may_be_sparse = false,
+                              Begin begin = Begin::kCandidate) {
+        return table_.observe(block, {blocks_.data(), kBlocks, may_be_sparse, kDepth}, begin);
+    }
+    void make_present(uint32_t block) {
+        ASSERT_TRUE(blocks_[block].try_enter(blocks_[block].load(), BlockState::kStaged));
+    }
+    // All blocks that the advice names.
+    static std::vector<uint32_t> named(const StreamTable::Advice& advice) {
+        std::vector<uint32_t> blocks;
+        for (uint32_t i = 0; i < advice.count; ++i) {
+            blocks.push_back(advice.first + i * static_cast<uint32_t>(advice.step));
+        }
+        return blocks;
+    }
+
+    std::vector<Block> blocks_{kBlocks};
+    StreamTable table_;
+};
+
+using Blocks = std::vector<uint32_t>;
+
+TEST_F(StreamTableTest, NeighboursAreAStream) {
+    EXPECT_EQ(fault(7).count, 0u);
+    EXPECT_EQ(named(fault(8)), (Blocks{9, 10, 11, 12}));
+    EXPECT_EQ(fault(100).count, 0u);
+    EXPECT_EQ(named(fault(99)), (Blocks{98, 97, 96, 95}));
+}
+
+TEST_F(StreamTableTest, EqualDistancesAreAStream) {
+    for (const int32_t step : {2, 5, 300, -3, -64}) {
+        SCOPED_TRACE(step);
+        const auto at = [&](uint32_t i) { return 2000 + i * static_cast<uint32_t>(step); };
+        StreamTable table;
+        const StreamTable::Surroundings around = {blocks_.data(), kBlocks, false, kDepth};
+        EXPECT_FALSE(table.observe(at(0), around, Begin::kCandidate).continues);
+        EXPECT_FALSE(table.observe(at(1), around, Begin::kCandidate).continues);
+        const StreamTable::Advice third = table.observe(at(2), around, Begin::kCandidate);
+        EXPECT_TRUE(third.continues);
+        EXPECT_EQ(named(third), (Blocks{at(3), at(4), at(5), at(6)}));
+    }
+}
+
+TEST_F(StreamTableTest, StridedStreamsBesideEachOther) {
+    std::array<uint32_t, 3> at = {100, 2000, 4000};
+    const std::array<int32_t, 3> steps = {7, 1, -11};
+    for (int round = 0; round < 40; ++round) {
+        for (size_t i = 0; i < at.size(); ++i) {
+            const StreamTable::Advice advice = fault(at[i]);
+            EXPECT_EQ(advice.continues, round >= (steps[i] == 1 ? 1 : 2)) << round << " " << i;
+            EXPECT_TRUE(advice.count == 0 || advice.step == steps[i]);
+            if (round > 12) {
+                EXPECT_EQ(advice.behind, at[i] - 8 * static_cast<uint32_t>(steps[i]));
+            }
+            at[i] += static_cast<uint32_t>(steps[i]);
+        }
+    }
+}
+
+// Never beyond the region, and each block once.
+TEST_F(StreamTableTest, StrideEndsWithTheRegion) {
+    for (const int32_t step : {10, -10}) {
+        Blocks asked;
+        for (uint32_t i = 0, block = step > 0 ? 3805 : 295; i < 30; ++i) {
+            for (const uint32_t ahead : named(fault(block))) asked.push_back(ahead);
+            if (i < 29) block += static_cast<uint32_t>(step);
+        }
+        ASSERT_EQ(asked.size(), 27u);
+        for (size_t i = 0; i < asked.size(); ++i) {
+            const auto distance = static_cast<uint32_t>(step) * (3 + static_cast<uint32_t>(i));
+            EXPECT_EQ(asked[i], (step > 0 ? 3805 : 295) + distance);
+        }
+    }
+}
+
+TEST_F(StreamTableTest, StrideJumpsOverWhatIsPresent) {
+    for (const uint32_t block : {100u, 104u, 108u}) fault(block);
+    make_present(112);
+    make_present(116);
+    EXPECT_TRUE(fault(120).continues);
+    EXPECT_FALSE(fault(128).continues) << "124 is absent and was not asked for";
+}
+
+TEST_F(StreamTableTest, StrideNeedsPartsUntilASecondOneIsAskedFor) {
+    for (const uint32_t block : {100u, 104u}) EXPECT_FALSE(fault(block, true).part);
+    for (const uint32_t block : {108u, 112u, 116u, 120u}) {
+        const StreamTable::Advice advice = fault(block, true);
+        EXPECT_TRUE(advice.continues && advice.part);
+        EXPECT_EQ(advice.count, 0u);
+    }
+    EXPECT_EQ(named(fault(120, true)), (Blocks{124, 128, 132, 136}));
+    const StreamTable::Advice next = fault(124, true);
+    EXPECT_TRUE(next.continues && !next.part);
+    EXPECT_EQ(named(next), (Blocks{140, 144, 148, 152, 156}));
+}
+
+TEST_F(StreamTableTest, RandomFaultsBeginNoStride) {
+    for (const uint32_t block : {100u, 104u, 108u}) {
+        EXPECT_FALSE(fault(block, true, Begin::kIgnore).continues);
+    }
+    for (uint32_t block = 1000; block < 1050; block += 10) fault(block, true);
+    EXPECT_TRUE(fault(1050, true, Begin::kIgnore).continues) << "a stream that is certain";
+}
+
+}  // namespace
+}  // namespace hanare::pager
