@@ -10,6 +10,7 @@
 #include "pager/fault/handler.hpp"
 #include "pager/fault/region_table.hpp"
 #include "pager/fork.hpp"
+#include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 #include "telemetry/log.hpp"
@@ -52,11 +53,11 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY(claim_faults(pool->engine_->fault_signal()));
     HANARE_TRY(watch_forks());
     HANARE_TRY_ASSIGN(auto buffers,
-                      sys::Mapping::reserve(Pager::kPartBuffers * kPartBytesMax, kOsPageBytes));
+                      sys::Mapping::reserve(PartReads::kBuffers * kPartBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kPartBytesMax, kOsPageBytes));
-    pool->pager_ = std::make_unique<Pager>(
-        *pool->store_, *pool->engine_, pool->frames_, options.read_ahead_blocks,
-        pool->store_->open_shared_reads(), std::move(buffers), std::move(zeros));
+    pool->pager_ = std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
+                                           options.read_ahead_blocks, sys::allowed_cpus() > 1,
+                                           std::move(buffers), std::move(zeros));
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);

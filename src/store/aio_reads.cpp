@@ -10,8 +10,6 @@ namespace hanare::store {
 
 namespace {
 
-constexpr uint32_t kEntries = 256;
-
 // What a test wants to happen to a read of so many bytes.
 int64_t injected(int64_t result) {
     const int injected = sys::inject::next_errno(sys::inject::Call::kRead);
@@ -22,8 +20,8 @@ int64_t injected(int64_t result) {
 
 }  // namespace
 
-std::unique_ptr<SharedReads> AioReads::open(StoreFile& file) {
-    auto aio = sys::Aio::open(kEntries, file.descriptor.number());
+std::unique_ptr<SharedReads> AioReads::open(StoreFile& file, uint32_t in_flight_max) {
+    auto aio = sys::Aio::open(in_flight_max, file.descriptor.number());
     if (!aio) return nullptr;
     return std::unique_ptr<SharedReads>(new AioReads(file, std::move(*aio)));
 }

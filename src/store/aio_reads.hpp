@@ -15,10 +15,11 @@ namespace hanare::store {
 class AioReads final : public SharedReads {
 public:
     // nullptr where the system refuses.
-    static std::unique_ptr<SharedReads> open(StoreFile& file);
+    static std::unique_ptr<SharedReads> open(StoreFile& file, uint32_t in_flight_max);
 
     size_t start(IoRequest* const* requests, size_t count) noexcept override;
     IoRequest* next_completed(bool wait) noexcept override;
+    bool has_completed() const noexcept override { return !aio_->is_empty(); }
 
 private:
     AioReads(StoreFile& file, std::unique_ptr<sys::Aio> aio) : file_(file), aio_(std::move(aio)) {}
@@ -28,7 +29,7 @@ private:
     std::unique_ptr<sys::Aio> aio_;
     // Says to the compiler what the kernel sees to: a request is written before it is completed.
     std::atomic<uint32_t> starts_{0};
-    // Collected and not returned yet.
+    // Collected and not returned yet: not counted by has_completed().
     std::array<sys::Aio::Completion, 16> completions_;
     size_t next_ = 0;
     size_t collected_ = 0;

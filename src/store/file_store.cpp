@@ -216,10 +216,10 @@ Result<std::unique_ptr<IoChannel>> FileStore::open_channel() {
     return std::make_unique<SyncChannel>(file_);
 }
 
-std::unique_ptr<SharedReads> FileStore::open_shared_reads() {
+std::unique_ptr<SharedReads> FileStore::open_shared_reads(uint32_t in_flight_max) {
     // Through the page cache the start of a read would be all of it.
     if (!options_.use_uring || !options_.use_direct || direct_errno_ != 0) return nullptr;
-    return AioReads::open(file_);
+    return AioReads::open(file_, in_flight_max);
 }
 
 std::string FileStore::describe() const {

@@ -21,7 +21,7 @@ protected:
         store_ = open_or_fail(options());
         offset_ = reserve_or_fail(*store_, kRequests * kBytes);
         ASSERT_EQ(store_->write(offset_, content_.data(), content_.bytes()), HANARE_STATUS_OK);
-        reads_ = store_->open_shared_reads();
+        reads_ = store_->open_shared_reads(kRequests);
         if (reads_ == nullptr) {
             GTEST_SKIP() << "reads are not asynchronous here: " << store_->describe();
         }
@@ -55,8 +55,17 @@ TEST_F(SharedReadsTest, OutliveTheThreadThatStartedThem) {
     EXPECT_EQ(reads_->next_completed(false), nullptr);
     std::thread([&] { EXPECT_EQ(reads_->start(pointers_.data(), kRequests), kRequests); }).join();
     EXPECT_EQ(complete_all().size(), kRequests);
+    EXPECT_FALSE(reads_->has_completed());
     for (const IoRequest& request : requests_) EXPECT_EQ(request.status, HANARE_STATUS_OK);
     EXPECT_TRUE(memory_ == content_);
+}
+
+TEST_F(SharedReadsTest, TellWhetherThereIsOne) {
+    EXPECT_FALSE(reads_->has_completed());
+    ASSERT_EQ(reads_->start(pointers_.data(), 1), 1u);
+    while (!reads_->has_completed()) std::this_thread::yield();
+    EXPECT_EQ(reads_->next_completed(false), pointers_[0]);
+    EXPECT_FALSE(reads_->has_completed());
 }
 
 TEST_F(SharedReadsTest, ShortOnesAreCompleted) {
@@ -90,10 +99,10 @@ TEST_F(SharedReadsTest, WhatTheSystemRefusesIsNotStarted) {
 TEST_F(SharedReadsTest, AreNotOfferedWhereTheyWouldNotBeAsynchronous) {
     FileStoreOptions buffered = options();
     buffered.use_direct = false;
-    EXPECT_EQ(open_or_fail(buffered)->open_shared_reads(), nullptr);
+    EXPECT_EQ(open_or_fail(buffered)->open_shared_reads(kRequests), nullptr);
     FileStoreOptions synchronous = options();
     synchronous.use_uring = false;
-    EXPECT_EQ(open_or_fail(synchronous)->open_shared_reads(), nullptr);
+    EXPECT_EQ(open_or_fail(synchronous)->open_shared_reads(kRequests), nullptr);
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ public:
     // The next completed request, nullptr when there is none.  `wait`: sleeps until there is one,
     // and may still return none; something must be in flight.  By one thread at a time.
     virtual IoRequest* next_completed(bool wait) noexcept = 0;
+    // Whether something has been completed since next_completed() returned nullptr.  Any thread.
+    virtual bool has_completed() const noexcept = 0;
 };
 
 class Store {
@@ -84,8 +86,8 @@ public:
                                 size_t bytes) noexcept = 0;
 
     virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
-    // nullptr where reads cannot be asynchronous.
-    virtual std::unique_ptr<SharedReads> open_shared_reads() = 0;
+    // At most `in_flight_max` in flight.  nullptr where reads cannot be asynchronous.
+    virtual std::unique_ptr<SharedReads> open_shared_reads(uint32_t in_flight_max) = 0;
 
     // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.
     virtual std::string describe() const = 0;

@@ -44,9 +44,12 @@ public:
     // signal.
     size_t collect(Completion* completions, size_t count, bool wait) noexcept;
 
+    // Whether nothing can be collected now; never so where the kernel's ring is of another kind
+    // than known here.
+    bool is_empty() const noexcept;
+
 private:
     Aio(uint64_t context, int file) : context_(context), file_(file) {}
-    bool is_empty() const noexcept;
 
     const uint64_t context_;  // the address of a ring in memory that is shared with the kernel
     const int file_;

@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "pager/fault/frame.hpp"
+#include "pager/fault/spinning.hpp"
 #include "store/store.hpp"
 #include "sys/futex.hpp"
 #include "sys/lock.hpp"
@@ -26,9 +27,11 @@ class Pager;
 
 class AheadReads {
 public:
-    // `reads` may be null: then nothing can be started.
-    AheadReads(Pager& pager, std::unique_ptr<store::SharedReads> reads)
-        : pager_(pager), reads_(std::move(reads)) {}
+    static constexpr uint32_t kInFlightMax = 256;
+
+    // `reads`: of kInFlightMax at least, or null: then nothing can be started.
+    AheadReads(Pager& pager, std::unique_ptr<store::SharedReads> reads, bool may_spin)
+        : pager_(pager), reads_(std::move(reads)), spinning_(may_spin) {}
 
     static constexpr size_t kBatch = store::SharedReads::kStartMax;
 
@@ -44,10 +47,6 @@ public:
     // kReading; what the system refuses becomes absent again.
     void start(Frame* const* frames, size_t count) noexcept;
 
-    // Reads at once, for the calling thread: where a sleep would take longer than the device, it
-    // does not sleep.  False: it could not be started, and nothing has happened.
-    bool read(uint64_t offset, std::byte* memory, size_t bytes, hanare_status* status) noexcept;
-
     // Completes what has arrived, if nobody else is about to.
     void poll() noexcept;
 
@@ -59,30 +58,15 @@ public:
 private:
     static constexpr uint64_t kInFlightBytesMax = uint64_t{8} << 20;
 
-    // A read that belongs to no frame, on the stack of the thread that waits for it.
-    struct DirectRead : FrameIo {
-        std::atomic<bool> done{false};
-    };
-
     bool try_lead() noexcept { return !leading_.exchange(true, std::memory_order_seq_cst); }
     void stop_leading() noexcept;
     bool complete_next(bool wait) noexcept;
+    void complete_arrived() noexcept;
     static void yield_to_starter(uint32_t turn) noexcept;
-    template <typename StillWaiting>
-    bool spin_while(StillWaiting still_waiting) noexcept;
-
-    // Spinning as long as a fast device needs for a read: a sleep would take longer.
-    class SpinTime {
-    public:
-        SpinTime() noexcept;
-        bool is_over() const noexcept;
-
-    private:
-        uint64_t end_ns_;
-    };
 
     Pager& pager_;
     const std::unique_ptr<store::SharedReads> reads_;
+    Spinning spinning_;
     std::atomic<uint64_t> bytes_{0};     // of reads from before they start until they are completed
     std::atomic<int32_t> in_flight_{0};  // reads the system has; less than 0 for moments
     std::atomic<bool> leading_{false};   // somebody completes
@@ -91,21 +75,17 @@ private:
 };
 
 template <typename StillWaiting>
-bool AheadReads::spin_while(StillWaiting still_waiting) noexcept {
-    for (const SpinTime time; !time.is_over();) {
-        if (!still_waiting()) return false;
-        poll();
-    }
-    return still_waiting();
-}
-
-template <typename StillWaiting>
 void AheadReads::wait_while(StillWaiting still_waiting) noexcept {
-    if (!spin_while(still_waiting)) return;
+    const auto is_done = [&] {
+        poll();
+        return !still_waiting();
+    };
+    if (spinning_.until(is_done)) return;
     uint32_t turn = 0;
     while (still_waiting()) {
         if (try_lead()) {
             const bool any = complete_next(true);
+            complete_arrived();
             stop_leading();
             // None is in flight: who starts the read is about to, or the kernel has refused it.
             if (!any) yield_to_starter(turn++);

@@ -22,8 +22,8 @@ std::byte* BufferPool::acquire() noexcept {
 }
 
 void BufferPool::release(const std::byte* buffer) noexcept {
-    const auto index = static_cast<size_t>(buffer - memory_.address()) / buffer_bytes_;
-    const uint32_t used = used_.fetch_and(~(1u << index | kAwaited), std::memory_order_release);
+    const uint32_t used =
+        used_.fetch_and(~(1u << index_of(buffer) | kAwaited), std::memory_order_release);
     if ((used & kAwaited) != 0) sys::futex_wake_all(used_);
 }
 

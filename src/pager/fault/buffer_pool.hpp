@@ -34,6 +34,7 @@ public:
         Buffer& operator=(const Buffer&) = delete;
 
         std::byte* memory() const noexcept { return memory_; }
+        size_t index() const noexcept { return pool_.index_of(memory_); }
 
     private:
         BufferPool& pool_;
@@ -45,6 +46,9 @@ private:
 
     std::byte* acquire() noexcept;
     void release(const std::byte* buffer) noexcept;
+    size_t index_of(const std::byte* buffer) const noexcept {
+        return static_cast<size_t>(buffer - memory_.address()) / buffer_bytes_;
+    }
 
     const sys::Mapping memory_;
     const size_t buffer_bytes_;

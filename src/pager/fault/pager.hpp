@@ -16,9 +16,9 @@
 #include "hanare/status.h"
 #include "pager/fault/access_history.hpp"
 #include "pager/fault/ahead_reads.hpp"
-#include "pager/fault/buffer_pool.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame_table.hpp"
+#include "pager/fault/part_reads.hpp"
 #include "pager/fault/region.hpp"
 #include "store/store.hpp"
 
@@ -50,19 +50,17 @@ class FaultService;
 
 class Pager {
 public:
-    // `buffers`: kPartBuffers of kPartBytesMax, where parts are read; `zeros`: kPartBytesMax, never
-    // written.
+    // `buffers`: PartReads::kBuffers of kPartBytesMax; `zeros`: kPartBytesMax, never written.
+    // `may_spin`: other threads can run while one waits in a loop.
     Pager(store::Store& store, Engine& engine, FrameTable& frames, uint32_t read_ahead_blocks,
-          std::unique_ptr<store::SharedReads> reads, sys::Mapping buffers, sys::Mapping zeros)
+          bool may_spin, sys::Mapping buffers, sys::Mapping zeros)
         : store_(store),
           engine_(engine),
           frames_(frames),
           read_ahead_blocks_(read_ahead_blocks),
-          reads_(*this, std::move(reads)),
-          buffers_(std::move(buffers), kPartBytesMax),
+          reads_(*this, store.open_shared_reads(AheadReads::kInFlightMax), may_spin),
+          part_reads_(store, std::move(buffers), may_spin),
           zeros_(std::move(zeros)) {}
-
-    static constexpr uint32_t kPartBuffers = 16;
 
     // `works_ahead`: it frees frames before they are needed.
     void set_keeper(KeeperSignal* keeper, bool works_ahead) noexcept {
@@ -225,7 +223,7 @@ private:
     Served complete(Fault& fault, uint32_t word, hanare_status* status) noexcept;
     hanare_status use_part(const Fault& fault, Frame& frame, bool* was_mapped) noexcept;
     hanare_status add_part(const Fault& fault, Frame& frame) noexcept;
-    hanare_status load_part(const Fault& fault, std::byte* buffer,
+    hanare_status load_part(const Fault& fault, PartReads::Buffer& buffer,
                             const std::byte** content) noexcept;
     // The owner of kExtending: `whole` takes the place of the sparse frame, or, unless `status` is
     // OK and all goes well, is freed.  Leaves the block staged or sparse.
@@ -242,7 +240,7 @@ private:
     FrameTable& frames_;
     const uint32_t read_ahead_blocks_;
     AheadReads reads_;
-    BufferPool buffers_;
+    PartReads part_reads_;
     const sys::Mapping zeros_;
     KeeperSignal* keeper_ = nullptr;
     bool works_ahead_ = false;

@@ -106,16 +106,16 @@ int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, File
 // pages that are held cannot be moved.  There is nothing to wait on but time.
 int MovingEngine::move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     size_t moved = 0;
-    const int error = move_when_free(block, slot, bytes, &moved);
+    const int error = move_when_free(block, slot, bytes, kBusyTriesMax, &moved);
     if (error != 0) take_back(block, slot, moved);
     return error;
 }
 
-int MovingEngine::move_when_free(std::byte* target, std::byte* source, size_t bytes,
+int MovingEngine::move_when_free(std::byte* target, std::byte* source, size_t bytes, uint32_t tries,
                                  size_t* moved) noexcept {
     int error = userfault_.move(target, source, bytes, moved);
-    for (uint32_t tries = 0; error == EBUSY && tries < kBusyTriesMax; ++tries) {
-        sys::yield_for_us(tries < kBusyYields ? 0 : kBusyPauseUs);
+    for (uint32_t tried = 0; error == EBUSY && tried < tries; ++tried) {
+        sys::yield_for_us(tried < kBusyYields ? 0 : kBusyPauseUs);
         size_t more = 0;
         error = userfault_.move(target + *moved, source + *moved, bytes - *moved, &more);
         *moved += more;
@@ -126,7 +126,7 @@ int MovingEngine::move_when_free(std::byte* target, std::byte* source, size_t by
 // A block that is partly here and partly there has no state, so this cannot be given up.
 void MovingEngine::take_back(std::byte* target, std::byte* source, size_t bytes) noexcept {
     size_t moved = 0;
-    const int error = move_when_free(source, target, bytes, &moved);
+    const int error = move_when_free(source, target, bytes, kBusyTriesMax, &moved);
     HANARE_ASSERT(error == 0);
 }
 
@@ -140,9 +140,10 @@ int MovingEngine::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
     size_t done = 0;
     for (; done < bytes && error == 0; done += kHugePageBytes) {
         error = renew_nursery();
-        if (error == 0) error = leave_nursery(slot + done, kOsPageBytes);
+        if (error == 0) error = leave_nursery(slot + done, kOsPageBytes, kBusyTriesMax);
         if (error == 0) {
-            error = leave_nursery(slot + done + kOsPageBytes, kHugePageBytes - kOsPageBytes);
+            error = leave_nursery(slot + done + kOsPageBytes, kHugePageBytes - kOsPageBytes,
+                                  kBusyTriesMax);
         }
     }
     if (error != 0) {
@@ -158,7 +159,7 @@ bool MovingEngine::populate_from_nursery(std::byte* slot, size_t bytes) noexcept
     if (!populating_.try_lock()) return false;
     nursery_used_ = round_up(nursery_used_, bytes);
     int error = nursery_used_ + bytes > kHugePageBytes ? renew_nursery() : 0;
-    if (error == 0) error = leave_nursery(slot, bytes);
+    if (error == 0) error = leave_nursery(slot, bytes, 0);  // others wait, and single pages will do
     if (error != 0) {
         clear_nursery();
         sys::advise(slot, bytes, MADV_DONTNEED);
@@ -178,9 +179,10 @@ int MovingEngine::renew_nursery() noexcept {
     return 0;
 }
 
-int MovingEngine::leave_nursery(std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::leave_nursery(std::byte* slot, size_t bytes, uint32_t tries) noexcept {
     size_t moved = 0;
-    const int error = move_when_free(slot, nursery_.address() + nursery_used_, bytes, &moved);
+    const int error =
+        move_when_free(slot, nursery_.address() + nursery_used_, bytes, tries, &moved);
     if (error != 0) return error;
     nursery_used_ += bytes;
     mark_pages(slot, bytes, std::byte{0});

@@ -65,12 +65,15 @@ protected:
 
 private:
     int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
-    int move_when_free(std::byte* target, std::byte* source, size_t bytes, size_t* moved) noexcept;
+    // EBUSY after so many more tries.
+    int move_when_free(std::byte* target, std::byte* source, size_t bytes, uint32_t tries,
+                       size_t* moved) noexcept;
     void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept;
     int populate_contiguous(std::byte* slot, size_t bytes) noexcept;
     bool populate_from_nursery(std::byte* slot, size_t bytes) noexcept;
     int renew_nursery() noexcept HANARE_REQUIRES(populating_);
-    int leave_nursery(std::byte* slot, size_t bytes) noexcept HANARE_REQUIRES(populating_);
+    int leave_nursery(std::byte* slot, size_t bytes, uint32_t tries) noexcept
+        HANARE_REQUIRES(populating_);
     void clear_nursery() noexcept HANARE_REQUIRES(populating_);
     int install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,

@@ -97,9 +97,9 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     count_fault(fault);
-    const BufferPool::Buffer buffer(buffers_);
+    PartReads::Buffer buffer(part_reads_);
     const std::byte* content = nullptr;
-    hanare_status status = load_part(fault, buffer.memory(), &content);
+    hanare_status status = load_part(fault, buffer, &content);
     if (status == HANARE_STATUS_OK) {
         const int error = engine_.install_part(address_of_part(region, fault.index, fault.part),
                                                content, region.part_bytes, fault.write);
@@ -127,7 +127,7 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
     return HANARE_STATUS_OK;
 }
 
-hanare_status Pager::load_part(const Fault& fault, std::byte* buffer,
+hanare_status Pager::load_part(const Fault& fault, PartReads::Buffer& buffer,
                                const std::byte** content) noexcept {
     Region& region = fault.region;
     if ((region.block(fault.index).stored_parts & bit_of(fault.part)) == 0) {
@@ -135,19 +135,16 @@ hanare_status Pager::load_part(const Fault& fault, std::byte* buffer,
         *content = zeros_.address();
         return HANARE_STATUS_OK;
     }
-    *content = buffer;
+    *content = buffer.memory();
     const uint64_t offset = region.offset_of(fault.index) + fault.part * region.part_bytes;
-    hanare_status status = HANARE_STATUS_OK;
-    if (!reads_.read(offset, buffer, region.part_bytes, &status)) {
-        status = store_.read(offset, buffer, region.part_bytes);
-    }
+    const hanare_status status = buffer.read(offset, region.part_bytes);
     if (status != HANARE_STATUS_OK) {
         count(region.counters.store_errors);
         return status;
     }
     count(region.counters.part_reads);
     count(region.counters.read_bytes, region.part_bytes);
-    if (part_checksum(buffer, region.part_bytes, offset) ==
+    if (part_checksum(*content, region.part_bytes, offset) ==
         region.checksums_of(fault.index)[fault.part]) {
         return HANARE_STATUS_OK;
     }

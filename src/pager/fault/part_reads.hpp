@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PartReads: buffers for parts of blocks, and how they are filled from the store.  Each buffer has
+// asynchronous reads of its own, so that who waits for a part can spin for it, and depends on the
+// device and on no other thread.
+//
+// Any thread, fault handlers included.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "hanare/status.h"
+#include "pager/fault/buffer_pool.hpp"
+#include "pager/fault/frame.hpp"
+#include "pager/fault/spinning.hpp"
+#include "store/store.hpp"
+
+namespace hanare::pager {
+
+class PartReads {
+public:
+    static constexpr uint32_t kBuffers = 16;
+
+    // `memory`: kBuffers buffers of kPartBytesMax.  Normal context.
+    PartReads(store::Store& store, sys::Mapping memory, bool may_spin);
+
+    // Held until it goes out of scope; who finds none waits until one is released.
+    class Buffer {
+    public:
+        explicit Buffer(PartReads& owner) noexcept : owner_(owner), buffer_(owner.buffers_) {}
+
+        std::byte* memory() const noexcept { return buffer_.memory(); }
+        hanare_status read(uint64_t offset, size_t bytes) noexcept;
+
+    private:
+        PartReads& owner_;
+        const BufferPool::Buffer buffer_;
+    };
+
+private:
+    store::Store& store_;
+    BufferPool buffers_;
+    Spinning spinning_;
+    // By buffer; null where the store has none.
+    std::array<std::unique_ptr<store::SharedReads>, kBuffers> reads_;
+};
+
+}  // namespace hanare::pager
