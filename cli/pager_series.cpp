@@ -157,7 +157,9 @@ Result<PagerSeries> make_pager_series(const PagerFlags& flags) {
     job.block_bytes = options.block_bytes;
     job.engine = config::value_text(options, OptionId::engine);
     job.read_ahead_blocks = options.read_ahead_blocks;
-    job.in_flight_bytes = options.block_bytes * std::max<uint64_t>(1, options.read_ahead_blocks);
+    // What streams begin with.
+    job.in_flight_bytes = std::clamp(options.block_bytes * options.read_ahead_blocks,
+                                     options.block_bytes, std::max(4 * kMiB, options.block_bytes));
     HANARE_TRY(plan_sizes(flags, options, extent, series));
     return series;
 }

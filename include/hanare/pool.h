@@ -48,7 +48,8 @@ typedef struct hanare_pool_options {
     /* "auto" (default), "sigbus-move", "sigbus-copy", "segv-remap", "thread" or
      * "shared". */
     const char *engine;
-    /* Blocks fetched ahead of a sequential stream; default 16, HANARE_READ_AHEAD_OFF for none. */
+    /* Blocks fetched ahead of a stream at most; default 256, HANARE_READ_AHEAD_OFF for none.  How
+     * many it takes, up to 8 MiB, is measured while the program runs. */
     uint32_t read_ahead_blocks;
     /* HANARE_POOL_* flags, or'ed. */
     uint32_t flags;

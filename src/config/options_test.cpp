@@ -88,7 +88,7 @@ TEST_F(OptionsTest, DefaultsAreThoseOfTheTable) {
     ASSERT_TRUE(options.has_value()) << options.error().text;
     EXPECT_EQ(options->block_bytes, 256 * kKiB);
     EXPECT_EQ(options->engine, Engine::kAuto);
-    EXPECT_EQ(options->read_ahead_blocks, 16u);
+    EXPECT_EQ(options->read_ahead_blocks, 256u);
     EXPECT_EQ(options->replacement, Replacement::kSecondChance);
     EXPECT_EQ(options->background, sys::allowed_cpus() > 1 ? Background::kOn : Background::kOff);
     EXPECT_EQ(options->io, Io::kAuto);

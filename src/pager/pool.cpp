@@ -55,9 +55,9 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY_ASSIGN(auto buffers,
                       sys::Mapping::reserve(PartReads::kBuffers * kPartBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kPartBytesMax, kOsPageBytes));
-    pool->pager_ = std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
-                                           options.read_ahead_blocks, sys::allowed_cpus() > 1,
-                                           std::move(buffers), std::move(zeros));
+    pool->pager_ = std::make_unique<Pager>(
+        *pool->store_, *pool->engine_, pool->frames_, options.read_ahead_blocks,
+        options.block_bytes, sys::allowed_cpus() > 1, std::move(buffers), std::move(zeros));
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);

@@ -20,8 +20,8 @@ int64_t injected(int64_t result) {
 
 }  // namespace
 
-std::unique_ptr<SharedReads> AioReads::open(StoreFile& file, uint32_t in_flight_max) {
-    auto aio = sys::Aio::open(in_flight_max, file.descriptor.number());
+std::unique_ptr<SharedReads> AioReads::open(StoreFile& file, sys::Aio::Kind kind) {
+    auto aio = sys::Aio::open(kind, file.descriptor.number());
     if (!aio) return nullptr;
     return std::unique_ptr<SharedReads>(new AioReads(file, std::move(*aio)));
 }

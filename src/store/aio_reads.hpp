@@ -15,7 +15,7 @@ namespace hanare::store {
 class AioReads final : public SharedReads {
 public:
     // nullptr where the system refuses.
-    static std::unique_ptr<SharedReads> open(StoreFile& file, uint32_t in_flight_max);
+    static std::unique_ptr<SharedReads> open(StoreFile& file, sys::Aio::Kind kind);
 
     size_t start(IoRequest* const* requests, size_t count) noexcept override;
     IoRequest* next_completed(bool wait) noexcept override;

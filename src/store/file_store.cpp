@@ -216,10 +216,19 @@ Result<std::unique_ptr<IoChannel>> FileStore::open_channel() {
     return std::make_unique<SyncChannel>(file_);
 }
 
-std::unique_ptr<SharedReads> FileStore::open_shared_reads(uint32_t in_flight_max) {
-    // Through the page cache the start of a read would be all of it.
-    if (!options_.use_uring || !options_.use_direct || direct_errno_ != 0) return nullptr;
-    return AioReads::open(file_, in_flight_max);
+// Through the page cache the start of a read would be all of it.
+bool FileStore::reads_asynchronously() const {
+    return options_.use_uring && options_.use_direct && direct_errno_ == 0;
+}
+
+std::unique_ptr<SharedReads> FileStore::open_shared_reads() {
+    if (!reads_asynchronously()) return nullptr;
+    return AioReads::open(file_, sys::Aio::Kind::kShared);
+}
+
+std::unique_ptr<SharedReads> FileStore::open_single_reads() {
+    if (!reads_asynchronously()) return nullptr;
+    return AioReads::open(file_, sys::Aio::Kind::kSingle);
 }
 
 std::string FileStore::describe() const {

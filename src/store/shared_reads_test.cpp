@@ -21,7 +21,7 @@ protected:
         store_ = open_or_fail(options());
         offset_ = reserve_or_fail(*store_, kRequests * kBytes);
         ASSERT_EQ(store_->write(offset_, content_.data(), content_.bytes()), HANARE_STATUS_OK);
-        reads_ = store_->open_shared_reads(kRequests);
+        reads_ = store_->open_shared_reads();
         if (reads_ == nullptr) {
             GTEST_SKIP() << "reads are not asynchronous here: " << store_->describe();
         }
@@ -68,6 +68,20 @@ TEST_F(SharedReadsTest, TellWhetherThereIsOne) {
     EXPECT_FALSE(reads_->has_completed());
 }
 
+TEST_F(SharedReadsTest, SingleOnesFollowEachOther) {
+    const auto single = store_->open_single_reads();
+    ASSERT_NE(single, nullptr);
+    EXPECT_EQ(single->next_completed(false), nullptr);
+    EXPECT_FALSE(single->has_completed());
+    for (IoRequest* request : pointers_) {
+        ASSERT_EQ(single->start(&request, 1), 1u);
+        IoRequest* completed = nullptr;
+        while (completed == nullptr) completed = single->next_completed(true);
+        EXPECT_EQ(completed, request);
+    }
+    EXPECT_TRUE(memory_ == content_);
+}
+
 TEST_F(SharedReadsTest, ShortOnesAreCompleted) {
     inject::arm(inject::Call::kRead, 0, 2, 3);
     ASSERT_EQ(reads_->start(pointers_.data(), kRequests), kRequests);
@@ -99,10 +113,11 @@ TEST_F(SharedReadsTest, WhatTheSystemRefusesIsNotStarted) {
 TEST_F(SharedReadsTest, AreNotOfferedWhereTheyWouldNotBeAsynchronous) {
     FileStoreOptions buffered = options();
     buffered.use_direct = false;
-    EXPECT_EQ(open_or_fail(buffered)->open_shared_reads(kRequests), nullptr);
+    EXPECT_EQ(open_or_fail(buffered)->open_shared_reads(), nullptr);
+    EXPECT_EQ(open_or_fail(buffered)->open_single_reads(), nullptr);
     FileStoreOptions synchronous = options();
     synchronous.use_uring = false;
-    EXPECT_EQ(open_or_fail(synchronous)->open_shared_reads(kRequests), nullptr);
+    EXPECT_EQ(open_or_fail(synchronous)->open_shared_reads(), nullptr);
 }
 
 }  // namespace

@@ -86,8 +86,10 @@ public:
                                 size_t bytes) noexcept = 0;
 
     virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
-    // At most `in_flight_max` in flight.  nullptr where reads cannot be asynchronous.
-    virtual std::unique_ptr<SharedReads> open_shared_reads(uint32_t in_flight_max) = 0;
+    // nullptr where reads cannot be asynchronous.
+    virtual std::unique_ptr<SharedReads> open_shared_reads() = 0;
+    // The same for one thread at a time and one read; they cost nothing before the first one.
+    virtual std::unique_ptr<SharedReads> open_single_reads() = 0;
 
     // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.
     virtual std::string describe() const = 0;

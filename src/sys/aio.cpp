@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <linux/aio_abi.h>
 #include <sys/syscall.h>
@@ -24,19 +25,84 @@ constexpr uint32_t kRingMagic = 0xa10a10a1;
 
 constexpr size_t kCollectMax = 32;
 
-}  // namespace
-
-Result<std::unique_ptr<Aio>> Aio::open(uint32_t entries, int file) {
-    aio_context_t context = 0;
-    if (syscall(SYS_io_setup, entries, &context) != 0) {
-        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, errno, "io_setup");
+// Contexts of one size that nobody uses.  To end one takes the kernel tens of milliseconds, and a
+// context serves any file.  Lock-free; a child of fork() has none of them, so each is kept with the
+// process that it belongs to, in the low bits of its address and the high bits that it leaves.
+class IdleContexts {
+public:
+    // 0 if there is none.
+    aio_context_t take() noexcept {
+        for (std::atomic<uint64_t>& entry : entries_) {
+            if (entry.load(std::memory_order_relaxed) == 0) continue;
+            const uint64_t found = entry.exchange(0, std::memory_order_acquire);
+            if (found != 0 && (found & kPidMask) == own_pid()) {
+                return found >> kPidBits << kPageBits;
+            }
+        }
+        return 0;
     }
-    return std::unique_ptr<Aio>(new Aio(context, file));
+    // False if there are enough.
+    bool put(aio_context_t context) noexcept {
+        const uint64_t kept = context >> kPageBits << kPidBits | own_pid();
+        for (std::atomic<uint64_t>& entry : entries_) {
+            uint64_t empty = 0;
+            if (entry.compare_exchange_strong(empty, kept, std::memory_order_release,
+                                              std::memory_order_relaxed)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+private:
+    static constexpr int kPidBits = 22;  // PID_MAX_LIMIT
+    static constexpr int kPageBits = 12;
+    static constexpr uint64_t kPidMask = (uint64_t{1} << kPidBits) - 1;
+
+    static uint64_t own_pid() noexcept { return static_cast<uint64_t>(getpid()) & kPidMask; }
+
+    std::array<std::atomic<uint64_t>, 16> entries_{};
+};
+
+constinit IdleContexts idle_shared;
+constinit IdleContexts idle_single;
+
+IdleContexts& idle_of(Aio::Kind kind) {
+    return kind == Aio::Kind::kShared ? idle_shared : idle_single;
 }
 
-Aio::~Aio() { syscall(SYS_io_destroy, context_); }
+}  // namespace
+
+Result<std::unique_ptr<Aio>> Aio::open(Kind kind, int file) {
+    std::unique_ptr<Aio> aio(new Aio(kind, file));
+    if (kind == Kind::kShared) {
+        if (const int error = aio->set_up(); error != 0) {
+            return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error, "io_setup");
+        }
+    }
+    return aio;
+}
+
+Aio::~Aio() {
+    if (context_ == 0) return;
+    if (in_flight_.load() == 0 && idle_of(kind_).put(context_)) return;
+    syscall(SYS_io_destroy, context_);
+}
+
+int Aio::set_up() noexcept {
+    context_ = idle_of(kind_).take();
+    if (context_ != 0) return 0;
+    const int saved_errno = errno;
+    aio_context_t context = 0;
+    const uint32_t entries = kind_ == Kind::kShared ? kSharedReads : 1;
+    const int error = syscall(SYS_io_setup, entries, &context) == 0 ? 0 : errno;
+    errno = saved_errno;
+    context_ = context;
+    return error;
+}
 
 size_t Aio::start(const Read* reads, size_t count) noexcept {
+    if (context_ == 0 && set_up() != 0) return 0;
     const int saved_errno = errno;
     std::array<iocb, kStartMax> blocks{};
     std::array<iocb*, kStartMax> list{};
@@ -52,10 +118,13 @@ size_t Aio::start(const Read* reads, size_t count) noexcept {
     }
     const long started = syscall(SYS_io_submit, context_, count, list.data());
     errno = saved_errno;
-    return started > 0 ? static_cast<size_t>(started) : 0;
+    if (started <= 0) return 0;
+    in_flight_.fetch_add(started, std::memory_order_relaxed);
+    return static_cast<size_t>(started);
 }
 
 bool Aio::is_empty() const noexcept {
+    if (context_ == 0) return true;
     const auto* ring = reinterpret_cast<const RingHead*>(context_);
     if (ring->magic != kRingMagic) return false;
     return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) ==
@@ -63,7 +132,7 @@ bool Aio::is_empty() const noexcept {
 }
 
 size_t Aio::collect(Completion* completions, size_t count, bool wait) noexcept {
-    if (!wait && is_empty()) return 0;
+    if (context_ == 0 || (!wait && is_empty())) return 0;
     const int saved_errno = errno;
     std::array<io_event, kCollectMax> events;
     timespec no_time{};
@@ -74,7 +143,9 @@ size_t Aio::collect(Completion* completions, size_t count, bool wait) noexcept {
     for (long i = 0; i < got; ++i) {
         completions[i] = {events[static_cast<size_t>(i)].data, events[static_cast<size_t>(i)].res};
     }
-    return got > 0 ? static_cast<size_t>(got) : 0;
+    if (got <= 0) return 0;
+    in_flight_.fetch_sub(got, std::memory_order_relaxed);
+    return static_cast<size_t>(got);
 }
 
 }  // namespace hanare::sys

@@ -8,6 +8,7 @@
 // Any thread, async-signal-safe; collect() by one thread at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,8 +31,14 @@ public:
     };
     static constexpr size_t kStartMax = 16;
 
-    // At most `entries` reads in flight, from `file`, which stays open as long as this.
-    static Result<std::unique_ptr<Aio>> open(uint32_t entries, int file);
+    enum class Kind {
+        kShared,  // at most kSharedReads in flight
+        kSingle,  // one, and start() by one thread at a time; costs nothing before the first
+    };
+    static constexpr uint32_t kSharedReads = 256;
+
+    // Reads from `file`, which stays open as long as this.
+    static Result<std::unique_ptr<Aio>> open(Kind kind, int file);
     Aio(const Aio&) = delete;
     Aio& operator=(const Aio&) = delete;
     // Waits for what is in flight.
@@ -49,10 +56,13 @@ public:
     bool is_empty() const noexcept;
 
 private:
-    Aio(uint64_t context, int file) : context_(context), file_(file) {}
+    Aio(Kind kind, int file) : kind_(kind), file_(file) {}
+    int set_up() noexcept;
 
-    const uint64_t context_;  // the address of a ring in memory that is shared with the kernel
+    const Kind kind_;
     const int file_;
+    uint64_t context_ = 0;  // the address of a ring in memory that is shared with the kernel
+    std::atomic<int64_t> in_flight_{0};
 };
 
 }  // namespace hanare::sys

@@ -22,7 +22,7 @@ enum class LockRank : uint32_t {
     kPool = 20,      // a pool's regions
     kRegions = 25,   // changes of the process's region table
     kFrames = 30,    // frame lists and replacement queues
-    kStreams = 40,   // a region's stream table
+    kStreams = 40,   // a region's stream table; the depth of read-ahead
     kRequests = 50,  // the queue from faulting threads to the keeper
     kLeaf = 90,
 };

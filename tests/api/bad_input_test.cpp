@@ -242,8 +242,8 @@ TEST_F(BadCallTest, RangesMustLieInOneRegion) {
 }
 
 TEST_F(BadCallTest, UnknownAdviceAndAccess) {
-    EXPECT_TRUE(fails_with(HANARE_STATUS_INVALID_ARGUMENT, {"advice: 5"},
-                           hanare_advise(pool_.get(), region_, 1, static_cast<hanare_advice>(5))));
+    EXPECT_TRUE(fails_with(HANARE_STATUS_INVALID_ARGUMENT, {"advice: 6"},
+                           hanare_advise(pool_.get(), region_, 1, static_cast<hanare_advice>(6))));
     for (const int access : {0, 3}) {
         EXPECT_TRUE(
             fails_with(HANARE_STATUS_INVALID_ARGUMENT, {"access: " + std::to_string(access)},

@@ -4,12 +4,15 @@
 // EFAULT works here; what cannot be served fails as a system call does, with one line.
 #include <atomic>
 #include <cerrno>
+#include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <thread>
@@ -171,6 +174,95 @@ TEST_F(ThreadEngineTest, NobodyWaitsForAPartThatIsGone) {
     EXPECT_TRUE(outcome.died_of(SIGBUS)) << outcome.describe();
     ASSERT_EQ(outcome.lines().size(), 1u) << outcome.errors;
     EXPECT_NE(outcome.errors.find("is gone although its block is mapped"), std::string::npos);
+}
+
+sigjmp_buf resume;
+void on_sigbus(int) { siglongjmp(resume, 1); }
+
+bool is_refused(const std::byte* region, uint64_t index) {
+    if (sigsetjmp(resume, 1) != 0) return true;
+    touch(region, kBlock, index);
+    return false;
+}
+
+// A store whose blocks all come back different as long as it is spoilt.  It has an unnamed file in
+// the directory.
+class SpoiltStore {
+public:
+    explicit SpoiltStore(const std::string& directory) : file_(open_file(directory)) {
+        struct stat status = {};
+        if (file_ < 0 || fstat(file_, &status) != 0) return;
+        content_.resize(static_cast<size_t>(status.st_size));
+        const bool is_read = pread(file_, content_.data(), content_.size(), 0) == status.st_size;
+        is_spoilt_ = is_read && put(std::vector<std::byte>(content_.size()));
+    }
+    SpoiltStore(const SpoiltStore&) = delete;
+    SpoiltStore& operator=(const SpoiltStore&) = delete;
+    ~SpoiltStore() { close(file_); }
+
+    bool is_spoilt() const { return is_spoilt_; }
+    bool mend() { return put(content_); }
+
+private:
+    static int open_file(const std::string& directory) {
+        DIR* const descriptors = opendir("/proc/self/fd");
+        int found = -1;
+        while (const dirent* entry = readdir(descriptors)) {
+            const std::string link = std::string("/proc/self/fd/") + entry->d_name;
+            char target[512] = {};
+            if (readlink(link.c_str(), target, sizeof target - 1) <= 0) continue;
+            if (std::strncmp(target, directory.c_str(), directory.size()) != 0) continue;
+            if (std::strstr(target, "(deleted)") != nullptr) {
+                found = open(link.c_str(), O_RDWR | O_CLOEXEC);
+            }
+        }
+        closedir(descriptors);
+        return found;
+    }
+    bool put(const std::vector<std::byte>& bytes) const {
+        return pwrite(file_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()) &&
+               fsync(file_) == 0;
+    }
+
+    const int file_;
+    std::vector<std::byte> content_;
+    bool is_spoilt_ = false;
+};
+
+// Every page that was refused is tried again, also when there are more than are remembered.
+API_TEST_SCENARIO(more_is_refused_than_is_remembered) {
+    constexpr uint64_t kTouched = 80;
+    std::signal(SIGBUS, on_sigbus);
+    FarPool pool({"thread", kBlock}, kFramesMin + 4, kBytes);
+    std::byte* const region = pool.alloc(kBytes);
+    for (uint64_t i = 0; i < kBlocks; ++i) poke(region, kBlock, i, i + 1);
+    pool.make_absent(region, kBytes);
+    const sys::testing::TemporaryDirectory directory;
+    const int file = open(directory.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    SCENARIO_CHECK(file >= 0);
+    const auto call = [&](uint64_t i) { return pwrite(file, region + i * kBlock, 8, 0) == 8; };
+
+    SpoiltStore store(pool.directory());
+    SCENARIO_CHECK(store.is_spoilt());
+    // A handler thread that is late may have brought one or another block once more.
+    uint64_t refused = 0;
+    for (uint64_t i = 0; i < kTouched; ++i) refused += is_refused(region, i);
+    SCENARIO_CHECK(refused > 64);
+    uint64_t failed = 0;
+    for (uint64_t i = kTouched; i < kBlocks; ++i) failed += !call(i) && errno == EFAULT;
+    SCENARIO_CHECK(failed > 0);
+    SCENARIO_CHECK(store.mend());
+    for (uint64_t i = kBlocks; i-- > 0;) SCENARIO_CHECK(eventually([&] { return call(i); }));
+    for (uint64_t i = 0; i < kBlocks; ++i) SCENARIO_CHECK(touch(region, kBlock, i) == i + 1);
+    close(file);
+    return 0;
+}
+
+TEST_F(ThreadEngineTest, NothingThatWasRefusedStaysSo) {
+    const Outcome outcome = run_scenario("more_is_refused_than_is_remembered");
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+    EXPECT_NE(outcome.errors.find("; SIGBUS follows"), std::string::npos) << outcome.errors;
+    EXPECT_NE(outcome.errors.find("; the system call fails"), std::string::npos) << outcome.errors;
 }
 
 API_TEST_SCENARIO(thread_needs_permission) {

@@ -27,9 +27,9 @@ class Pager;
 
 class AheadReads {
 public:
-    static constexpr uint32_t kInFlightMax = 256;
+    static constexpr uint64_t kInFlightBytesMax = uint64_t{8} << 20;
 
-    // `reads`: of kInFlightMax at least, or null: then nothing can be started.
+    // `reads` may be null: then nothing can be started.
     AheadReads(Pager& pager, std::unique_ptr<store::SharedReads> reads, bool may_spin)
         : pager_(pager), reads_(std::move(reads)), spinning_(may_spin) {}
 
@@ -56,8 +56,6 @@ public:
     void wait_while(StillWaiting still_waiting) noexcept;
 
 private:
-    static constexpr uint64_t kInFlightBytesMax = uint64_t{8} << 20;
-
     bool try_lead() noexcept { return !leading_.exchange(true, std::memory_order_seq_cst); }
     void stop_leading() noexcept;
     bool complete_next(bool wait) noexcept;

@@ -11,7 +11,6 @@
 #include "pager/fault/handler.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
-#include "sys/thread_state.hpp"
 
 namespace hanare::pager {
 
@@ -21,6 +20,8 @@ namespace {
 constexpr uint32_t kRepeatsMax = 2000;
 // After it the system call that was refused has long returned.
 constexpr int64_t kRefusalTime_ms = 100;
+// Between two attempts at a block whose state ends soon.
+constexpr uint32_t kReadmitPauseUs = 100;
 constexpr char kCallFails[] = "the system call fails";
 
 int64_t coarse_ms() noexcept {
@@ -56,18 +57,19 @@ void FaultService::serve(const sys::Userfault::Event& event) noexcept {
         region->leave();
         return;
     }
+    FaultOutcome outcome;
     telemetry::RawLine line;
     bool has_line = false;
     {
         // Released before the thread wakes up, which may fault again at once.
         Lease lease(*this, event.thread_id);
-        const FaultOutcome outcome =
-            serve_fault(*region, lease.faulter(), event.page, event.write, kRepeatsMax);
+        outcome = serve_fault(*region, lease.faulter(), event.page, event.write, kRepeatsMax);
         if (!outcome.served()) has_line = give_up(lease, *region, event, outcome, line);
     }
     wake(*region, event.page);
     region->leave();
-    if (has_line) tell(line);
+    if (has_line) add_line(line);
+    if (!outcome.served()) tell();
 }
 
 // The program has taken a page away, and whoever writes it to the store waits for it: nobody else
@@ -135,8 +137,8 @@ bool FaultService::give_up(Lease& lease, Region& region, const sys::Userfault::E
                            FaultOutcome outcome, telemetry::RawLine& line) noexcept {
     // A thread that runs may have faulted in a system call as well, and rarely it has gone on
     // since.
-    const bool in_system_call =
-        sys::thread_state(event.thread_id) == sys::ThreadState::kInSystemCall;
+    const sys::ThreadState state = sys::thread_state(event.thread_id);
+    const bool in_system_call = state == sys::ThreadState::kInSystemCall;
     const char* const consequence = in_system_call ? kCallFails : "SIGBUS follows";
     explain_failure(line, region, event.page, event.write, outcome, consequence);
     if (refuse(region, event.page) != 0) {
@@ -148,16 +150,41 @@ bool FaultService::give_up(Lease& lease, Region& region, const sys::Userfault::E
     // By the time the thread asks, nobody may know a region any more that ends.
     outcome.was_told = outcome.status == HANARE_STATUS_NOT_FOUND;
     if (outcome.was_told && !in_system_call) line.write_stderr();
-    note_refusal({event, outcome, coarse_ms(), in_system_call});
+    note_refusal({event, outcome, coarse_ms(), state, in_system_call});
     return in_system_call;
 }
 
-void FaultService::note_refusal(const Refusal& refusal) noexcept {
+// Waits for the owner of a block as a fault on it does, and only if the table is full.
+void FaultService::note_refusal(Refusal refusal) noexcept {
+    if (!enter_refusal(refusal)) return;
+    while (!readmit(refusal)) sys::yield_for_us(kReadmitPauseUs);
+}
+
+bool FaultService::enter_refusal(Refusal& refusal) noexcept {
     const sys::LockGuard guard(lock_);
     const uint32_t count = refusal_count_.load(std::memory_order_relaxed);
-    if (count == kRefusals) return;
-    refusals_[count] = refusal;
-    refusal_count_.store(count + 1, std::memory_order_relaxed);
+    Refusal* const begin = refusals_.data();
+    Refusal* const end = begin + count;
+    Refusal* const equal = std::find_if(begin, end, [&](const Refusal& other) {
+        return other.event.page == refusal.event.page && other.is_explained;
+    });
+    if (equal != end) {
+        *equal = refusal;
+        return false;
+    }
+    if (count < kRefusals) {
+        *end = refusal;
+        refusal_count_.store(count + 1, std::memory_order_relaxed);
+        return false;
+    }
+    // The oldest, but rather one that nobody will ask for: a receiver of SIGBUS that finds none
+    // tries by itself.
+    Refusal* const oldest = std::min_element(begin, end, [](const Refusal& a, const Refusal& b) {
+        if (a.is_explained != b.is_explained) return a.is_explained;
+        return a.since_ms < b.since_ms;
+    });
+    std::swap(refusal, *oldest);
+    return true;
 }
 
 void FaultService::forget_refusals() noexcept {
@@ -174,31 +201,45 @@ void FaultService::forget_refusals() noexcept {
         }
         refusal_count_.store(kept, std::memory_order_relaxed);
     }
-    for (uint32_t i = 0; i < old_count; ++i) forget(old[i]);
+    for (uint32_t i = 0; i < old_count; ++i) {
+        if (readmit(old[i])) continue;
+        old[i].since_ms = now_ms;
+        note_refusal(old[i]);
+    }
+    if (old_count > 0) tell();
 }
 
-void FaultService::forget(Refusal refusal) noexcept {
-    std::byte* const page = refusal.event.page;
-    Region* region = region_table().enter(page);
-    if (region == nullptr) return;
-    if (!refusal.is_explained && !refusal.outcome.was_told) {
-        // No signal has come of it.
-        telemetry::RawLine line;
-        explain_failure(line, *region, page, refusal.event.write, refusal.outcome, kCallFails);
-        tell(line);
-    }
-    region->pager->poll_reads();  // or nobody might, and the block stays what it is
-    if (region->pager->readmit(*region, page) == EBUSY) {
-        note_refusal({refusal.event, refusal.outcome, coarse_ms(), true});
+bool FaultService::readmit(Refusal& refusal) noexcept {
+    const sys::Userfault::Event& event = refusal.event;
+    Region* region = region_table().enter(event.page);
+    if (region == nullptr) return true;
+    bool is_over = true;
+    // Else the region has ended, and its addresses are another pool's.
+    if (region->pager->fault_service() == this) {
+        // A thread that ran may have been in a system call, and no signal has come of it.
+        if (refusal.state == sys::ThreadState::kRunning && !refusal.outcome.was_told &&
+            !std::exchange(refusal.is_explained, true) &&
+            !block_word::resident(region->block(region->index_of(event.page)).load())) {
+            telemetry::RawLine line;
+            explain_failure(line, *region, event.page, event.write, refusal.outcome, kCallFails);
+            add_line(line);
+        }
+        region->pager->poll_reads();  // or nobody might, and the block stays what it is
+        is_over = region->pager->readmit(*region, event.page) != EBUSY;
     }
     region->leave();
+    return is_over;
 }
 
-void FaultService::tell(const telemetry::RawLine& line) noexcept {
+void FaultService::add_line(const telemetry::RawLine& line) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (line_count_ == kLines) return;  // as many say the same already
+    lines_[(first_line_ + line_count_++) % kLines] = line;
+}
+
+void FaultService::tell() noexcept {
     {
         const sys::LockGuard guard(lock_);
-        if (line_count_ == kLines) return;  // as many say the same already
-        lines_[(first_line_ + line_count_++) % kLines] = line;
         if (is_telling_) return;
         is_telling_ = true;
     }

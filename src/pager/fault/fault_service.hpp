@@ -7,7 +7,7 @@
 //
 // An access that cannot be served is refused: the thread gets SIGBUS, and its receiver explains it.
 // In a system call there is no signal; so a thread here explains it, after the call has failed.
-// The page is readmitted after a while.
+// The page is readmitted after a while, or at once where too many others wait for that.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@
 #include "pager/fault/faulter.hpp"
 #include "sys/event.hpp"
 #include "sys/lock.hpp"
+#include "sys/thread_state.hpp"
 #include "sys/uffd.hpp"
 #include "telemetry/raw_line.hpp"
 
@@ -42,13 +43,14 @@ private:
         uint32_t thread_id = 0;
         Faulter faulter{};
     };
-    // Refused pages; more are readmitted when their blocks are mapped.
+    // Refused pages that are not readmitted yet.
     static constexpr uint32_t kRefusals = 64;
     static constexpr uint32_t kLines = 8;
     struct Refusal {
         sys::Userfault::Event event;
         FaultOutcome outcome;
         int64_t since_ms;
+        sys::ThreadState state;  // the thread's, then
         bool is_explained;
     };
 
@@ -75,12 +77,17 @@ private:
                  FaultOutcome outcome, telemetry::RawLine& line) noexcept;
     int refuse(Region& region, std::byte* page) noexcept;
     void wake(const Region& region, std::byte* page) noexcept;
-    void note_refusal(const Refusal& refusal) noexcept;
+    // May add a line, as readmit() does; the caller calls tell() later.
+    void note_refusal(Refusal refusal) noexcept;
+    // True when `refusal` now is an older one, whose page nobody else readmits any more.
+    bool enter_refusal(Refusal& refusal) noexcept;
     void forget_refusals() noexcept;
-    void forget(Refusal refusal) noexcept;
+    // False: the block is in a state that ends soon.
+    bool readmit(Refusal& refusal) noexcept;
+    void add_line(const telemetry::RawLine& line) noexcept;
     // Writes lines to standard error, one thread at a time for all: a pipe may be held by a thread
-    // that waits for far memory.
-    void tell(const telemetry::RawLine& line) noexcept;
+    // that waits for far memory, or by one that ends a region.  The caller is in no region.
+    void tell() noexcept;
     bool next_line(telemetry::RawLine& line) noexcept;
 
     Engine& engine_;

@@ -19,6 +19,7 @@
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/part_reads.hpp"
+#include "pager/fault/read_ahead_depth.hpp"
 #include "pager/fault/region.hpp"
 #include "store/store.hpp"
 
@@ -51,14 +52,16 @@ class FaultService;
 class Pager {
 public:
     // `buffers`: PartReads::kBuffers of kPartBytesMax; `zeros`: kPartBytesMax, never written.
-    // `may_spin`: other threads can run while one waits in a loop.
+    // `read_ahead_blocks`: at most, ahead of one stream, of blocks of `block_bytes`.  `may_spin`:
+    // other threads can run while one waits in a loop.
     Pager(store::Store& store, Engine& engine, FrameTable& frames, uint32_t read_ahead_blocks,
-          bool may_spin, sys::Mapping buffers, sys::Mapping zeros)
+          uint64_t block_bytes, bool may_spin, sys::Mapping buffers, sys::Mapping zeros)
         : store_(store),
           engine_(engine),
           frames_(frames),
           read_ahead_blocks_(read_ahead_blocks),
-          reads_(*this, store.open_shared_reads(AheadReads::kInFlightMax), may_spin),
+          read_ahead_depth_(make_depth(read_ahead_blocks, block_bytes)),
+          reads_(*this, store.open_shared_reads(), may_spin),
           part_reads_(store, std::move(buffers), may_spin),
           zeros_(std::move(zeros)) {}
 
@@ -172,8 +175,10 @@ private:
         bool waited = false;
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
-    void wait(Block& block, uint32_t seen) noexcept;
+    uint64_t wait(Block& block, uint32_t seen) noexcept;
     void forget(Frame& frame) noexcept;
+    static ReadAheadDepth make_depth(uint32_t read_ahead_blocks, uint64_t block_bytes) noexcept;
+    uint32_t read_ahead_blocks(const Region& region) const noexcept;
     void observe(Fault& fault) noexcept;
     void read_ahead(Region& region, uint32_t faulted, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
@@ -239,6 +244,7 @@ private:
     Engine& engine_;
     FrameTable& frames_;
     const uint32_t read_ahead_blocks_;
+    ReadAheadDepth read_ahead_depth_;
     AheadReads reads_;
     PartReads part_reads_;
     const sys::Mapping zeros_;

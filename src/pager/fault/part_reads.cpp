@@ -5,7 +5,7 @@ namespace hanare::pager {
 
 PartReads::PartReads(store::Store& store, sys::Mapping memory, bool may_spin)
     : store_(store), buffers_(std::move(memory), kPartBytesMax), spinning_(may_spin) {
-    for (auto& reads : reads_) reads = store.open_shared_reads(1);
+    for (auto& reads : reads_) reads = store.open_single_reads();
 }
 
 hanare_status PartReads::Buffer::read(uint64_t offset, size_t bytes) noexcept {

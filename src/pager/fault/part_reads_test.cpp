@@ -72,7 +72,8 @@ public:
     Result<std::unique_ptr<store::IoChannel>> open_channel() override {
         return fail(HANARE_STATUS_NOT_SUPPORTED, "not here");
     }
-    std::unique_ptr<store::SharedReads> open_shared_reads(uint32_t) override {
+    std::unique_ptr<store::SharedReads> open_shared_reads() override { return nullptr; }
+    std::unique_ptr<store::SharedReads> open_single_reads() override {
         if (!behaviour_.offered) return nullptr;
         return std::make_unique<FakeReads>(behaviour_);
     }

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "sys/clock.hpp"
+
 namespace hanare::pager {
 
 class Spinning {
@@ -20,7 +22,7 @@ public:
     template <typename Done>
     bool until(Done done) noexcept {
         if (!begins()) return done();
-        for (const uint64_t end_ns = now_ns() + kSpinNs; now_ns() < end_ns;) {
+        for (const uint64_t end_ns = sys::now_ns() + kSpinNs; sys::now_ns() < end_ns;) {
             if (done()) {
                 vain_.store(0, std::memory_order_relaxed);
                 return true;
@@ -41,7 +43,6 @@ private:
         const uint32_t vain = vain_.fetch_add(1, std::memory_order_relaxed);
         return vain < kVainMax || vain % kRarely == 0;
     }
-    static uint64_t now_ns() noexcept;
 
     const bool is_useful_;
     std::atomic<uint32_t> vain_{0};

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read-ahead: what the pager does for streams.
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "pager/fault/pager.hpp"
+#include "sys/clock.hpp"
+
+namespace hanare::pager {
+
+using block_word::kStored;
+using UseAhead = FrameTable::UseAhead;
+
+namespace {
+
+// What most devices need ahead of a stream; the depth that is tried first.
+constexpr uint64_t kFirstBytes = 4 * kMiB;
+constexpr uint64_t kFirstBlocks = 8;
+
+}  // namespace
+
+ReadAheadDepth Pager::make_depth(uint32_t read_ahead_blocks, uint64_t block_bytes) noexcept {
+    const uint64_t most = std::clamp<uint64_t>(read_ahead_blocks * block_bytes, block_bytes,
+                                               AheadReads::kInFlightBytesMax);
+    const uint64_t start = std::min(most, std::max(kFirstBytes, kFirstBlocks * block_bytes));
+    return {start, start / 4, most};
+}
+
+uint32_t Pager::read_ahead_blocks(const Region& region) const noexcept {
+    if (read_ahead_blocks_ == 0) return 0;
+    const uint64_t blocks = read_ahead_depth_.bytes() >> region.block_shift;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(blocks, 1, read_ahead_blocks_));
+}
+
+void Pager::observe(Fault& fault) noexcept {
+    Region& region = fault.region;
+    const hanare_advice advice = region.advice.load(std::memory_order_relaxed);
+    const bool may_be_sparse = region.parts_per_block > 1 && is_overcommitted();
+    if (advice == HANARE_ADVICE_RANDOM) {
+        fault.random = may_be_sparse;
+        return;
+    }
+    const AccessHistory::Place place = {
+        fault.index, uint64_t{fault.index} * region.parts_per_block + fault.part};
+    StreamTable::Begin begin = StreamTable::Begin::kCandidate;
+    if (advice == HANARE_ADVICE_SEQUENTIAL) {
+        begin = StreamTable::Begin::kAtOnce;
+    } else if (may_be_sparse && fault.history->expects_random(region, place)) {
+        begin = StreamTable::Begin::kIgnore;
+    }
+    const StreamTable::Advice found = region.streams.observe(
+        fault.index,
+        {region.blocks(), region.block_count, may_be_sparse, read_ahead_blocks(region)}, begin);
+    const bool random = fault.history->note(region, place, found.continues);
+    fault.random = may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
+                   (found.part || (random && !found.continues));
+    if (found.count > 0) {
+        read_ahead_depth_.note(found.count * region.block_bytes, 0, sys::now_ns());
+        read_ahead(region, fault.index, found);
+    }
+    if (found.behind == StreamTable::kNone) return;
+    const Block& behind = region.block(found.behind);
+    if (block_word::resident(behind.load())) {
+        frames_.mark_drop(*region.frame_of(behind), region, found.behind);
+    }
+}
+
+// Starts the reads that a stream wants; and with them that of the block whose fault has told, so
+// that it does not wait until they are started.
+void Pager::read_ahead(Region& region, uint32_t faulted,
+                       const StreamTable::Advice& wanted) noexcept {
+    Batch batch;
+    start_ahead(region, faulted, batch);
+    uint32_t next = wanted.first;
+    uint32_t left = wanted.count;
+    for (; left > 0; --left, next += static_cast<uint32_t>(wanted.step)) {
+        const FillStart start = start_ahead(region, next, batch);
+        if (start == FillStart::kNoFrame) break;
+        if (start == FillStart::kForKeeper) leave_to_keeper(region, next, 1, wanted.step);
+    }
+    start_batch(batch);
+    if (left > 0) leave_to_keeper(region, next, left, wanted.step);
+}
+
+// What needs more than a fault should do: evicting what is dirty, completing sparse blocks.
+void Pager::leave_to_keeper(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept {
+    if (works_ahead_) request_read_ahead(region, first, count, step);
+}
+
+Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch) noexcept {
+    if (!reads_.has_room(batch.bytes + region.block_bytes)) return FillStart::kNoFrame;
+    if (batch.count == batch.frames.size()) start_batch(batch);
+    Frame*& frame = batch.frames[batch.count];
+    FillStart start = FillStart::kNoFrame;
+    do {
+        start = start_fill(region, index, Reader::kFault, &frame);
+    } while (start == FillStart::kNoFrame && evict_dropped());
+    if (start == FillStart::kStarted) {
+        ++batch.count;
+        batch.bytes += region.block_bytes;
+    }
+    return start;
+}
+
+void Pager::start_batch(Batch& batch) noexcept {
+    reads_.start(batch.frames.data(), batch.count);
+    batch.count = 0;
+    batch.bytes = 0;
+}
+
+// What a stream has left behind and needs no write-back makes room for what it wants next.
+bool Pager::evict_dropped() noexcept {
+    Frame* frame = is_overcommitted() ? frames_.select_dropped() : nullptr;
+    if (frame == nullptr) return false;
+    count(frame->region->counters.evictions_inline);
+    bool dirty = false;
+    if (withdraw(*frame, &dirty) != HANARE_STATUS_OK) return false;
+    finish_clean(*frame, Park::kFree);
+    return true;
+}
+
+Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader,
+                                   Frame** frame) noexcept {
+    Block& block = region.block(index);
+    const uint32_t word = block.load();
+    const bool sparse = block_word::state(word) == BlockState::kSparse;
+    if ((block_word::state(word) != BlockState::kAbsent && !sparse) || (word & kStored) == 0) {
+        return FillStart::kNothingToDo;
+    }
+    const bool by_fault = reader == Reader::kFault;
+    if (sparse && by_fault) return FillStart::kForKeeper;
+    hanare_status failure = HANARE_STATUS_OK;
+    // Read-ahead does not live on its own earlier work, which is needed sooner.
+    Frame* found = take_frame(*region.frame_class, UseAhead::kNever, true, &failure);
+    if (found == nullptr) return FillStart::kNoFrame;
+    // Before the look at the region: its end either waits for this read, or is seen.
+    if (by_fault) region.reading_blocks.fetch_add(1, std::memory_order_seq_cst);
+    const BlockState target = by_fault ? BlockState::kReading
+                              : sparse ? BlockState::kExtending
+                                       : BlockState::kFilling;
+    if (region.is_closing() || !block.try_enter(word, target)) {
+        if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
+        frames_.release(*found, false);
+        return FillStart::kNothingToDo;
+    }
+    if (sparse) {
+        // Its present parts stay in use until the others have come.
+        region.frame_of(block)->in_keeper = true;
+        found->region = &region;
+        found->block = index;
+    } else {
+        attach_frame(region, index, *found);
+    }
+    found->zeroed = false;
+    found->io.kind = store::IoKind::kRead;
+    found->io.offset = region.offset_of(index);
+    found->io.memory = found->memory;
+    found->io.bytes = region.block_bytes;
+    region.enter();
+    *frame = found;
+    return FillStart::kStarted;
+}
+
+void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
+    Region& region = *frame.region;
+    Block& block = region.block(frame.block);
+    if (status != HANARE_STATUS_OK) {
+        count(region.counters.store_errors);
+    } else {
+        count(region.counters.prefetch_reads);
+        count(region.counters.read_bytes, region.block_bytes);
+    }
+    // Whoever needs a block that failed will read it again and report.
+    if (block_word::state(block.load()) == BlockState::kExtending) {
+        Frame& sparse = *region.frame_of(block);
+        sparse.in_keeper = false;
+        if (status == HANARE_STATUS_OK) {
+            status = finish_read(region, frame.block, frame, sparse.dirty);
+        }
+        finish_completion(sparse, frame, status);
+    } else {
+        const bool by_fault = block_word::state(block.load()) == BlockState::kReading;
+        if (status == HANARE_STATUS_OK) {
+            frame.unverified = true;
+            frames_.enqueue(frame, FrameQueue::kAhead);
+            block.leave(BlockState::kStaged);
+            frames_.note_progress();
+        } else {
+            give_up_frame(frame);
+        }
+        if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
+    }
+    region.leave();
+}
+
+void Pager::abandon_fill(Frame& frame) noexcept {
+    Region& region = *frame.region;
+    give_up_frame(frame);
+    region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
+    region.leave();
+}
+
+void Pager::finish_reads(Region& region) noexcept {
+    reads_.wait_while([&] { return region.reading_blocks.load(std::memory_order_seq_cst) > 0; });
+}
+
+void Pager::request_read_ahead(Region& region, uint32_t first, uint32_t count,
+                               int32_t step) noexcept {
+    if (keeper_ == nullptr) return;
+    {
+        const sys::LockGuard guard(requests_lock_);
+        if (request_count_ == kRequests) return;
+        region.enter();
+        requests_[(request_first_ + request_count_) % kRequests] = {&region, first, count, step};
+        ++request_count_;
+    }
+    keeper_->kick();
+}
+
+bool Pager::next_read_ahead(ReadAhead& request) noexcept {
+    const sys::LockGuard guard(requests_lock_);
+    if (request_count_ == 0) return false;
+    request = requests_[request_first_];
+    request_first_ = (request_first_ + 1) % kRequests;
+    --request_count_;
+    return true;
+}
+
+void Pager::drop_read_ahead(const Region& region, uint32_t first, uint32_t last) noexcept {
+    const sys::LockGuard guard(requests_lock_);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < request_count_; ++i) {
+        const ReadAhead request = requests_[(request_first_ + i) % kRequests];
+        if (request.region == &region && request.overlaps(first, last)) {
+            request.region->leave();
+        } else {
+            requests_[(request_first_ + kept++) % kRequests] = request;
+        }
+    }
+    request_count_ = kept;
+}
+
+}  // namespace hanare::pager
