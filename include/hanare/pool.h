@@ -110,7 +110,8 @@ typedef enum hanare_advice {
  * the others act once on the blocks of [address, address + bytes).  DONTNEED keeps the data (unlike
  * madvise) and skips pinned blocks.  DISCARD is for what will be overwritten as a whole: its blocks
  * are neither written back nor read again.  It concerns the blocks that lie wholly in the range
- * (the last block of a region ends with it) and are not pinned; the others keep their data. */
+ * (the last block of a region ends with it) and are not pinned; the others keep their data, and so
+ * do those that the kernel holds at the moment: BUSY or NO_MEMORY. */
 HANARE_API hanare_status hanare_advise(hanare_pool *pool, const void *address, size_t bytes,
                                        hanare_advice advice);
 

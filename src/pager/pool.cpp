@@ -320,16 +320,14 @@ Result<void> Pool::discard(const Span& span, const void* address, uint64_t bytes
     const bool ends_inside = end < region.begin() + region.requested_bytes &&
                              end < region.address_of(span.last - 1) + region.block_bytes;
     const uint32_t last = ends_inside ? span.last - 1 : span.last;
-    if (first < last) pager_->drop_read_ahead(region, first, last);
+    hanare_status failure = HANARE_STATUS_OK;
     for (uint32_t i = first; i < last; ++i) {
         const hanare_status status = pager_->discard(region, i);
-        if (status != HANARE_STATUS_OK) {
-            return fail(status, "cannot discard %llu bytes at %p: %s",
-                        static_cast<unsigned long long>(bytes), address,
-                        hanare_status_text(status));
-        }
+        if (failure == HANARE_STATUS_OK) failure = status;
     }
-    return {};
+    if (failure == HANARE_STATUS_OK) return {};
+    return fail(failure, "not all of %llu bytes at %p was discarded: %s",
+                static_cast<unsigned long long>(bytes), address, hanare_status_text(failure));
 }
 
 // A block is charged for while it is pinned: by the pin that is the first, until the unpin that is

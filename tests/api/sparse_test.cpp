@@ -62,6 +62,36 @@ TEST_P(SparseTest, RandomReadsFetchPartsAndNoMore) {
     EXPECT_LE(after.frame_bytes + after.metadata_bytes, after.budget_bytes);
 }
 
+TEST_P(SparseTest, AStrideThatNeedsOneWordOfABlockFetchesParts) {
+    open(16);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    const hanare_counters before = pool_->stats();
+    for (uint64_t i = 0; i < kWords; i += 2 * kBlock / sizeof(uint64_t)) words_[i] += 1;
+    const hanare_counters after = pool_->stats();
+    EXPECT_EQ(after.part_reads - before.part_reads, kBlocks / 2 - 2) << "two to know the stride";
+    EXPECT_EQ(after.demand_reads - before.demand_reads, 2u);
+    EXPECT_EQ(after.prefetch_reads, before.prefetch_reads);
+}
+
+TEST_P(SparseTest, AStrideThatNeedsItsBlocksIsReadAhead) {
+    open(16);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    const hanare_counters before = pool_->stats();
+    uint64_t wrong = 0;
+    for (uint64_t block = kBlocks - 1; block < kBlocks; block -= 3) {
+        const uint64_t first = block * kBlock / sizeof(uint64_t);
+        for (uint64_t i = 0; i < kBlock / sizeof(uint64_t); ++i) {
+            wrong += words_[first + i] != pattern(1, first + i);
+        }
+    }
+    EXPECT_EQ(wrong, 0u);
+    const hanare_counters after = pool_->stats();
+    EXPECT_GT(after.prefetch_reads - before.prefetch_reads, kBlocks / 3 * 3 / 4);
+    EXPECT_LT(after.read_bytes - before.read_bytes, kBytes / 2);
+}
+
 TEST_P(SparseTest, FirstTouchesOfPartsLeaveZerosBetween) {
     open();
     {

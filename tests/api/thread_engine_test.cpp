@@ -265,6 +265,34 @@ TEST_F(ThreadEngineTest, NothingThatWasRefusedStaysSo) {
     EXPECT_NE(outcome.errors.find("; the system call fails"), std::string::npos) << outcome.errors;
 }
 
+// A program that gives up what is damaged can go on with it at once.
+API_TEST_SCENARIO(discard_what_was_refused) {
+    FarPool pool({"thread", kBlock}, kFramesMin + 4, kBytes);
+    std::byte* const region = pool.alloc(kBytes);
+    for (uint64_t i = 0; i < 8; ++i) poke(region, kBlock, i, i + 1);
+    pool.make_absent(region, kBytes);
+    const sys::testing::TemporaryDirectory directory;
+    const int file = open(directory.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    SCENARIO_CHECK(file >= 0);
+    const auto call = [&](uint64_t i) { return pwrite(file, region + i * kBlock, 8, 0) == 8; };
+
+    SpoiltStore store(pool.directory());
+    SCENARIO_CHECK(store.is_spoilt());
+    for (uint64_t i = 0; i < 8; ++i) {
+        SCENARIO_CHECK(!call(i) && errno == EFAULT);
+        must(hanare_advise(pool.get(), region + i * kBlock, kBlock, HANARE_ADVICE_DISCARD));
+        SCENARIO_CHECK(call(i));
+        SCENARIO_CHECK(touch(region, kBlock, i) == 0);
+    }
+    close(file);
+    return 0;
+}
+
+TEST_F(ThreadEngineTest, WhatIsDiscardedIsNotRefusedAnyMore) {
+    const Outcome outcome = run_scenario("discard_what_was_refused");
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+}
+
 API_TEST_SCENARIO(thread_needs_permission) {
     SCENARIO_CHECK(geteuid() != 0 || sys::testing::become_nobody());
     SCENARIO_CHECK(setenv("TMPDIR", arguments[0].c_str(), 1) == 0);

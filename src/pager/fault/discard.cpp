@@ -17,21 +17,22 @@ hanare_status Pager::discard(Region& region, uint32_t index) noexcept {
         }
         const BlockState state = block_word::state(word);
         const bool mapped = state != BlockState::kAbsent && state != BlockState::kStaged;
-        if (block_word::pinned(word) || (state == BlockState::kAbsent && (word & kStored) == 0)) {
-            return HANARE_STATUS_OK;
-        }
+        const bool may_be_refused = fault_service_ != nullptr;
+        const bool is_empty = state == BlockState::kAbsent && (word & kStored) == 0;
+        if (block_word::pinned(word) || (is_empty && !may_be_refused)) return HANARE_STATUS_OK;
         const BlockState busy = mapped                         ? BlockState::kWithdrawing
                                 : state == BlockState::kStaged ? BlockState::kInstalling
                                                                : BlockState::kFilling;
         if (!block.try_enter(word, busy)) continue;
         if (state == BlockState::kAbsent) {
+            if (may_be_refused) engine_.readmit(region.address_of(index), region.block_bytes);
             block.stored_parts = 0;
             block.leave(BlockState::kAbsent, 0, kStored);
             return HANARE_STATUS_OK;
         }
         Frame& frame = *region.frame_of(block);
         frames_.dequeue(frame);
-        if (mapped) {
+        if (mapped && !frame.sparse) {
             region.enter();  // for withdraw, which leaves it when it fails
             bool dirty = false;
             const hanare_status status = withdraw(frame, &dirty);

@@ -60,7 +60,9 @@ public:
           engine_(engine),
           frames_(frames),
           read_ahead_blocks_(read_ahead_blocks),
-          read_ahead_depth_(make_depth(read_ahead_blocks, block_bytes)),
+          read_ahead_depth_(
+              make_depth(std::min(read_ahead_blocks * block_bytes, frames.frame_budget_bytes() / 4),
+                         block_bytes)),
           reads_(*this, store.open_shared_reads(), may_spin),
           part_reads_(store, std::move(buffers), may_spin),
           zeros_(std::move(zeros)) {}
@@ -177,7 +179,7 @@ private:
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
     uint64_t wait(Block& block, uint32_t seen) noexcept;
     void forget(Frame& frame) noexcept;
-    static ReadAheadDepth make_depth(uint32_t read_ahead_blocks, uint64_t block_bytes) noexcept;
+    static ReadAheadDepth make_depth(uint64_t most_bytes, uint64_t block_bytes) noexcept;
     uint32_t read_ahead_blocks(const Region& region) const noexcept;
     void observe(Fault& fault) noexcept;
     void read_ahead(Region& region, uint32_t faulted, const StreamTable::Advice& wanted) noexcept;

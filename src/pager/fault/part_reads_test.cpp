@@ -154,10 +154,13 @@ TEST(SpinningTest, IsGivenUpWhereItIsInVain) {
     };
     int spun = 0;
     for (int i = 0; i < 72; ++i) spun += looks_of(1 << 30) > 1;
-    EXPECT_EQ(spun, 9);
+    EXPECT_LE(spun, 9);
+    EXPECT_GE(spun, 7) << "unless the test was interrupted";
     for (int i = 0; i < 64 && looks_of(10) == 1; ++i) {
     }
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(looks_of(10), 10);
+    int in_full = 0;
+    for (int i = 0; i < 20; ++i) in_full += looks_of(10) == 10;
+    EXPECT_GE(in_full, 15) << "unless the test was interrupted";
 }
 
 TEST(SpinningTest, IsNotDoneWhereItIsOfNoUse) {

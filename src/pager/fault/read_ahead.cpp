@@ -20,9 +20,9 @@ constexpr uint64_t kFirstBlocks = 8;
 
 }  // namespace
 
-ReadAheadDepth Pager::make_depth(uint32_t read_ahead_blocks, uint64_t block_bytes) noexcept {
-    const uint64_t most = std::clamp<uint64_t>(read_ahead_blocks * block_bytes, block_bytes,
-                                               AheadReads::kInFlightBytesMax);
+ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t block_bytes) noexcept {
+    const uint64_t most =
+        std::clamp<uint64_t>(most_bytes, block_bytes, AheadReads::kInFlightBytesMax);
     const uint64_t start = std::min(most, std::max(kFirstBytes, kFirstBlocks * block_bytes));
     return {start, start / 4, most};
 }
@@ -50,7 +50,7 @@ void Pager::observe(Fault& fault) noexcept {
         begin = StreamTable::Begin::kIgnore;
     }
     const StreamTable::Advice found = region.streams.observe(
-        fault.index,
+        fault.index, fault.part,
         {region.blocks(), region.block_count, may_be_sparse, read_ahead_blocks(region)}, begin);
     const bool random = fault.history->note(region, place, found.continues);
     fault.random = may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&

@@ -294,7 +294,11 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
 // The owner leaves its transient state for an absent block; nothing of it is dirty.
 void Pager::give_up_sparse(Frame& frame, uint32_t set, uint32_t clear) noexcept {
     Region& region = *frame.region;
-    if (frame.present != 0) {
+    const std::atomic_ref present(frame.present);
+    const bool mapped = present.load(std::memory_order_relaxed) != 0;
+    // Who misses a page from now on does so rightly (is_missed_by_writer).
+    present.store(0, std::memory_order_release);
+    if (mapped) {
         const int error = engine_.discard(region.address_of(frame.block), region.block_bytes);
         HANARE_ASSERT(error == 0);
     }

@@ -103,20 +103,20 @@ StreamTable::Stream* StreamTable::replace_oldest(uint32_t block) noexcept {
     return oldest;
 }
 
-StreamTable::Advice StreamTable::observe(uint32_t block, const Surroundings& around,
+StreamTable::Advice StreamTable::observe(uint32_t block, uint32_t part, const Surroundings& around,
                                          Begin begin) noexcept {
     Advice advice;
     if (!lock_.try_lock()) {
         advice.continues = true;  // as likely as not, and the cheaper mistake
         return advice;
     }
-    advice = observe_locked(block, around, begin);
+    advice = observe_locked(block, part, around, begin);
     lock_.unlock();
     return advice;
 }
 
-StreamTable::Advice StreamTable::observe_locked(uint32_t block, const Surroundings& around,
-                                                Begin begin) noexcept {
+StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part,
+                                                const Surroundings& around, Begin begin) noexcept {
     Advice advice;
     ++clock_;
     uint32_t distance = 1;
@@ -135,9 +135,11 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, const Surroundin
     if (distance > 0) {
         advice.behind = advance(*stream, block);
         stream->ahead -= std::min(stream->ahead, distance);
-    } else {
+        stream->part = part;
+    } else if (part != stream->part) {
         stream->dense = true;
     }
+    if (!around.may_be_sparse || begin == Begin::kAtOnce) stream->dense = true;
     advice.part = !stream->dense;
     if (advice.part) return advice;
 

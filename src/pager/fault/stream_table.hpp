@@ -50,8 +50,8 @@ public:
         uint32_t depth_blocks;  // read ahead at most
     };
 
-    // Records a fault on `block`.
-    Advice observe(uint32_t block, const Surroundings& around, Begin begin) noexcept;
+    // Records a fault on a part of a block.
+    Advice observe(uint32_t block, uint32_t part, const Surroundings& around, Begin begin) noexcept;
 
 private:
     static constexpr uint32_t kStreams = 8;
@@ -60,6 +60,7 @@ private:
 
     struct Stream {
         uint32_t head = 0;   // last faulted block
+        uint32_t part = 0;   // of that, which was needed
         int32_t step = 0;    // from block to block; 0 for a stream of one fault
         bool dense = true;   // needs whole blocks; false: not known to, its stride being above 1
         uint32_t depth = 0;  // current read-ahead distance; doubles up to the limit
@@ -69,8 +70,8 @@ private:
         std::array<uint32_t, kLag> lag{};  // ring of the last faulted blocks
     };
 
-    Advice observe_locked(uint32_t block, const Surroundings& around, Begin begin) noexcept
-        HANARE_REQUIRES(lock_);
+    Advice observe_locked(uint32_t block, uint32_t part, const Surroundings& around,
+                          Begin begin) noexcept HANARE_REQUIRES(lock_);
     // The stream that goes on with `block`; `distance`: steps from its head, 0 for the head itself.
     Stream* match(uint32_t block, const Block* blocks, Begin begin, uint32_t& distance) noexcept
         HANARE_REQUIRES(lock_);

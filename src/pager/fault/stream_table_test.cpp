@@ -18,8 +18,8 @@ protected:
     static constexpr uint32_t kDepth = 16;
 
     StreamTable::Advice fault(uint32_t block, bool may_be_sparse = false,
-                              Begin begin = Begin::kCandidate) {
-        return table_.observe(block, {blocks_.data(), kBlocks, may_be_sparse, kDepth}, begin);
+                              Begin begin = Begin::kCandidate, uint32_t part = 0) {
+        return table_.observe(block, part, {blocks_.data(), kBlocks, may_be_sparse, kDepth}, begin);
     }
     void make_present(uint32_t block) {
         ASSERT_TRUE(blocks_[block].try_enter(blocks_[block].load(), BlockState::kStaged));
@@ -52,9 +52,9 @@ TEST_F(StreamTableTest, EqualDistancesAreAStream) {
         const auto at = [&](uint32_t i) { return 2000 + i * static_cast<uint32_t>(step); };
         StreamTable table;
         const StreamTable::Surroundings around = {blocks_.data(), kBlocks, false, kDepth};
-        EXPECT_FALSE(table.observe(at(0), around, Begin::kCandidate).continues);
-        EXPECT_FALSE(table.observe(at(1), around, Begin::kCandidate).continues);
-        const StreamTable::Advice third = table.observe(at(2), around, Begin::kCandidate);
+        EXPECT_FALSE(table.observe(at(0), 0, around, Begin::kCandidate).continues);
+        EXPECT_FALSE(table.observe(at(1), 0, around, Begin::kCandidate).continues);
+        const StreamTable::Advice third = table.observe(at(2), 0, around, Begin::kCandidate);
         EXPECT_TRUE(third.continues);
         EXPECT_EQ(named(third), (Blocks{at(3), at(4), at(5), at(6)}));
     }
@@ -107,10 +107,18 @@ TEST_F(StreamTableTest, StrideNeedsPartsUntilASecondOneIsAskedFor) {
         EXPECT_TRUE(advice.continues && advice.part);
         EXPECT_EQ(advice.count, 0u);
     }
-    EXPECT_EQ(named(fault(120, true)), (Blocks{124, 128, 132, 136}));
+    EXPECT_TRUE(fault(120, true).part) << "the same once more, as of a write after a read";
+    EXPECT_EQ(named(fault(120, true, Begin::kCandidate, 1)), (Blocks{124, 128, 132, 136}));
     const StreamTable::Advice next = fault(124, true);
     EXPECT_TRUE(next.continues && !next.part);
     EXPECT_EQ(named(next), (Blocks{140, 144, 148, 152, 156}));
+}
+
+TEST_F(StreamTableTest, StrideIsReadAheadWhereThereAreNoPartsAnyMore) {
+    for (const uint32_t block : {100u, 104u, 108u, 112u}) fault(block, true);
+    EXPECT_EQ(named(fault(116, false)), (Blocks{120, 124, 128, 132}));
+    for (const uint32_t block : {1000u, 1004u, 1008u}) fault(block, true);
+    EXPECT_EQ(fault(1012, true, Begin::kAtOnce).count, 4u);
 }
 
 TEST_F(StreamTableTest, RandomFaultsBeginNoStride) {
