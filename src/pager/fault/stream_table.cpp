@@ -64,22 +64,28 @@ StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, Beg
     return nullptr;
 }
 
-StreamTable::Stream* StreamTable::match_stride(uint32_t block, bool may_be_sparse) noexcept {
-    for (Stream& last : streams_) {
-        if (last.step != 0 || !is_live(last)) continue;
+// Arrays that are passed through together may lie at equal distances, too: what might be the begin
+// of a stream of neighbours stays that.
+StreamTable::Stream* StreamTable::begin_stride(uint32_t block, bool may_be_sparse) noexcept {
+    const auto is_single = [&](const Stream& stream) HANARE_REQUIRES(lock_) {
+        return stream.step == 0 && is_live(stream) && stream.head != block;
+    };
+    for (const Stream& last : streams_) {
         const int64_t delta = int64_t{block} - last.head;
-        if (delta == 0) continue;
-        for (Stream& first : streams_) {
-            if (first.step != 0 || !is_live(first) || first.stamp >= last.stamp ||
-                int64_t{last.head} - first.head != delta) {
-                continue;
-            }
-            first = Stream{};
-            last.step = static_cast<int32_t>(delta);
-            last.dense = !may_be_sparse;
-            advance(last, last.head);
-            return &last;
-        }
+        const bool found = is_single(last) &&
+                           std::any_of(streams_.begin(), streams_.end(),
+                                       [&](const Stream& first) HANARE_REQUIRES(lock_) {
+                                           return is_single(first) && first.stamp < last.stamp &&
+                                                  int64_t{last.head} - first.head == delta;
+                                       });
+        if (!found) continue;
+        const uint32_t before = last.head;
+        replace_oldest(block);
+        Stream* const stream = replace_oldest(before);
+        stream->step = static_cast<int32_t>(delta);
+        stream->dense = !may_be_sparse;
+        advance(*stream, before);
+        return stream;
     }
     return nullptr;
 }
@@ -122,7 +128,7 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part,
     uint32_t distance = 1;
     Stream* stream = match(block, around.blocks, begin, distance);
     if (stream == nullptr && begin == Begin::kCandidate) {
-        stream = match_stride(block, around.may_be_sparse);
+        stream = begin_stride(block, around.may_be_sparse);
     }
     advice.continues = stream != nullptr;
     if (stream == nullptr) {

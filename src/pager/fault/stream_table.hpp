@@ -76,8 +76,8 @@ private:
     Stream* match(uint32_t block, const Block* blocks, Begin begin, uint32_t& distance) noexcept
         HANARE_REQUIRES(lock_);
     bool is_live(const Stream& stream) const noexcept HANARE_REQUIRES(lock_);
-    // Two streams of one fault each and `block` in equal distances become one stream.
-    Stream* match_stride(uint32_t block, bool may_be_sparse) noexcept HANARE_REQUIRES(lock_);
+    // A new stream, if two of one fault each and `block` lie at equal distances.
+    Stream* begin_stride(uint32_t block, bool may_be_sparse) noexcept HANARE_REQUIRES(lock_);
     Stream* replace_oldest(uint32_t block) noexcept HANARE_REQUIRES(lock_);
     // Moves the head; returns the block that is now far enough behind, or kNone.
     static uint32_t advance(Stream& stream, uint32_t block) noexcept;

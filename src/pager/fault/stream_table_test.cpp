@@ -76,6 +76,24 @@ TEST_F(StreamTableTest, StridedStreamsBesideEachOther) {
     }
 }
 
+TEST_F(StreamTableTest, ArraysAtEqualDistancesAreStreamsOfNeighbours) {
+    for (const uint32_t arrays : {3u, 4u, 5u}) {
+        StreamTable table;
+        const uint32_t length = kBlocks / arrays;
+        uint32_t late = 0;
+        for (uint32_t i = 0; i < 100; ++i) {
+            for (uint32_t array = 0; array < arrays; ++array) {
+                const StreamTable::Advice advice =
+                    table.observe(array * length + i, 0, {blocks_.data(), kBlocks, true, kDepth},
+                                  Begin::kCandidate);
+                if (i < 3) continue;
+                late += advice.part || !advice.continues || (advice.count > 0 && advice.step != 1);
+            }
+        }
+        EXPECT_EQ(late, 0u) << arrays;
+    }
+}
+
 // Never beyond the region, and each block once.
 TEST_F(StreamTableTest, StrideEndsWithTheRegion) {
     for (const int32_t step : {10, -10}) {
