@@ -55,8 +55,9 @@ TEST_P(SparseTest, RandomReadsFetchPartsAndNoMore) {
     visit_parts_randomly([&](uint64_t i) { wrong += words_[i] != pattern(1, i); });
     const hanare_counters after = pool_->stats();
     EXPECT_EQ(wrong, 0u);
-    EXPECT_GT(after.part_reads - before.part_reads, kBytes / kPart * 9 / 10);
-    EXPECT_LT(after.demand_reads - before.demand_reads, 16u);
+    EXPECT_GT(after.part_reads - before.part_reads, kBytes / kPart * 8 / 10);
+    EXPECT_LT(after.demand_reads - before.demand_reads, kBytes / kPart / 20)
+        << "blocks are completed only where most of them is there by chance";
     EXPECT_EQ(after.written_bytes, before.written_bytes) << "clean parts need no write";
     EXPECT_LE(after.resident_bytes + after.metadata_bytes, after.budget_bytes);
     EXPECT_LE(after.frame_bytes + after.metadata_bytes, after.budget_bytes);
@@ -69,9 +70,9 @@ TEST_P(SparseTest, AStrideThatNeedsOneWordOfABlockFetchesParts) {
     const hanare_counters before = pool_->stats();
     for (uint64_t i = 0; i < kWords; i += 2 * kBlock / sizeof(uint64_t)) words_[i] += 1;
     const hanare_counters after = pool_->stats();
-    EXPECT_EQ(after.part_reads - before.part_reads, kBlocks / 2 - 2) << "two to know the stride";
-    EXPECT_EQ(after.demand_reads - before.demand_reads, 2u);
-    EXPECT_EQ(after.prefetch_reads, before.prefetch_reads);
+    // Two blocks to know the stride; several handler threads know less of each other's faults.
+    EXPECT_GE(after.part_reads - before.part_reads, kBlocks / 2 - 8);
+    EXPECT_LE(after.read_bytes - before.read_bytes, kBytes / 5);
 }
 
 TEST_P(SparseTest, AStrideThatNeedsItsBlocksIsReadAhead) {
@@ -90,6 +91,24 @@ TEST_P(SparseTest, AStrideThatNeedsItsBlocksIsReadAhead) {
     const hanare_counters after = pool_->stats();
     EXPECT_GT(after.prefetch_reads - before.prefetch_reads, kBlocks / 3 * 3 / 4);
     EXPECT_LT(after.read_bytes - before.read_bytes, kBytes / 2);
+}
+
+// As a merge of sorted runs reads: no two faults in a row belong together.
+TEST_P(SparseTest, StreamsThatTakeTurnsFetchBlocks) {
+    constexpr uint64_t kStreams = 6;
+    constexpr uint64_t kLength = kWords / kStreams;
+    open(2);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    const hanare_counters before = pool_->stats();
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kLength; i += 64) {
+        for (uint64_t at = i; at < kWords; at += kLength) wrong += words_[at] != pattern(1, at);
+    }
+    EXPECT_EQ(wrong, 0u);
+    const hanare_counters after = pool_->stats();
+    EXPECT_LT(after.part_reads - before.part_reads, kBytes / kPart / 8);
+    EXPECT_LT(after.read_bytes - before.read_bytes, 2 * kBytes);
 }
 
 TEST_P(SparseTest, FirstTouchesOfPartsLeaveZerosBetween) {

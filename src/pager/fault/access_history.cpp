@@ -31,12 +31,12 @@ bool AccessHistory::expects_random(const Region& region, Place place) const noex
     return false;
 }
 
-bool AccessHistory::note(const Region& region, Place place, bool in_stream) noexcept {
+bool AccessHistory::note(const Region& region, Place place, bool in_stream, bool in_run) noexcept {
     Entry& entry = find(region);
     const bool on = goes_on(entry, place);
     entry.last = place;
     entry.run = on ? entry.run + 1 : 0;
-    if (entry.run >= kRunMin) {
+    if (in_run || entry.run >= kRunMin) {
         entry.score = 0;
     } else if (in_stream) {
         if (entry.score > 0) --entry.score;

@@ -20,8 +20,9 @@ public:
         uint64_t part;
     };
 
-    // Records a fault; `in_stream`: it continues a stream of the region.  True when it is random.
-    bool note(const Region& region, Place place, bool in_stream) noexcept;
+    // Records a fault; `in_stream`: it continues a stream of the region; `in_run`: the parts before
+    // it are there.  True when it is random.
+    bool note(const Region& region, Place place, bool in_stream, bool in_run) noexcept;
 
     // Whether the last faults in the region were random, and this place does not go on from the
     // last.

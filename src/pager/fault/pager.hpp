@@ -182,6 +182,7 @@ private:
     static ReadAheadDepth make_depth(uint64_t most_bytes, uint64_t block_bytes) noexcept;
     uint32_t read_ahead_blocks(const Region& region) const noexcept;
     void observe(Fault& fault) noexcept;
+    static bool is_in_run(const Fault& fault) noexcept;
     void read_ahead(Region& region, uint32_t faulted, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
         std::array<Frame*, AheadReads::kBatch> frames;

@@ -5,6 +5,7 @@
 
 #include "base/units.hpp"
 #include "pager/fault/pager.hpp"
+#include "pager/fault/parts.hpp"
 #include "sys/clock.hpp"
 
 namespace hanare::pager {
@@ -17,6 +18,10 @@ namespace {
 // What most devices need ahead of a stream; the depth that is tried first.
 constexpr uint64_t kFirstBytes = 4 * kMiB;
 constexpr uint64_t kFirstBlocks = 8;
+
+// Parts beside each other after which a block is taken to be passed through.  Random accesses come
+// upon so many by chance where most of the block is present, which is then no loss.
+constexpr uint32_t kRunParts = 4;
 
 }  // namespace
 
@@ -33,6 +38,22 @@ uint32_t Pager::read_ahead_blocks(const Region& region) const noexcept {
     return static_cast<uint32_t>(std::clamp<uint64_t>(blocks, 1, read_ahead_blocks_));
 }
 
+// Whether the parts before the one that is wanted, in one direction or the other, are present: what
+// takes turns with many others and so looks random may be a stream.  Only a hint, since the block
+// is not owned.
+bool Pager::is_in_run(const Fault& fault) noexcept {
+    const Region& region = fault.region;
+    const Block& block = region.block(fault.index);
+    if (block_word::state(block.load()) != BlockState::kSparse) return false;
+    const uint64_t present =
+        std::atomic_ref(region.frame_of(block)->present).load(std::memory_order_relaxed);
+    const uint64_t forward = all_ones(kRunParts);
+    if (fault.part >= kRunParts && (~present >> (fault.part - kRunParts) & forward) == 0)
+        return true;
+    return fault.part + kRunParts < region.parts_per_block &&
+           (~present >> (fault.part + 1) & forward) == 0;
+}
+
 void Pager::observe(Fault& fault) noexcept {
     Region& region = fault.region;
     const hanare_advice advice = region.advice.load(std::memory_order_relaxed);
@@ -43,16 +64,17 @@ void Pager::observe(Fault& fault) noexcept {
     }
     const AccessHistory::Place place = {
         fault.index, uint64_t{fault.index} * region.parts_per_block + fault.part};
+    const bool in_run = may_be_sparse && is_in_run(fault);
     StreamTable::Begin begin = StreamTable::Begin::kCandidate;
     if (advice == HANARE_ADVICE_SEQUENTIAL) {
         begin = StreamTable::Begin::kAtOnce;
-    } else if (may_be_sparse && fault.history->expects_random(region, place)) {
+    } else if (may_be_sparse && !in_run && fault.history->expects_random(region, place)) {
         begin = StreamTable::Begin::kIgnore;
     }
     const StreamTable::Advice found = region.streams.observe(
         fault.index, fault.part,
         {region.blocks(), region.block_count, may_be_sparse, read_ahead_blocks(region)}, begin);
-    const bool random = fault.history->note(region, place, found.continues);
+    const bool random = fault.history->note(region, place, found.continues, in_run);
     fault.random = may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
                    (found.part || (random && !found.continues));
     if (found.count > 0) {

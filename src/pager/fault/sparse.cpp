@@ -55,7 +55,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
     if (begins) {
         frame->region = &region;
         frame->block = fault.index;
-        frame->present = 0;
+        std::atomic_ref(frame->present).store(0, std::memory_order_relaxed);
         frame->dirty = 0;
         block.frame.store(frame->index | Block::kSparseFrame, std::memory_order_relaxed);
     } else {
@@ -115,7 +115,8 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
         }
         return status;
     }
-    frame.present |= bit_of(fault.part);
+    std::atomic_ref(frame.present)
+        .store(frame.present | bit_of(fault.part), std::memory_order_relaxed);
     region.resident_bytes.fetch_add(region.part_bytes, std::memory_order_relaxed);
     if (fault.write) {
         frame.dirty |= bit_of(fault.part);

@@ -54,7 +54,7 @@ public:
     Advice observe(uint32_t block, uint32_t part, const Surroundings& around, Begin begin) noexcept;
 
 private:
-    static constexpr uint32_t kStreams = 8;
+    static constexpr uint32_t kStreams = 32;
     static constexpr uint32_t kLag = 8;       // blocks a stream keeps behind its head
     static constexpr uint32_t kGapMax = 256;  // present blocks a stream may jump over
 
