@@ -5,7 +5,6 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,24 +21,9 @@ constexpr uint64_t kBytes = kBlocks * kBlock;
 constexpr uint64_t kWords = kBlock / sizeof(uint64_t);
 constexpr uint64_t kVictim = 5;
 
-// Opens the unnamed file in the directory once more, without O_DIRECT.
-int open_store_file(const std::string& directory) {
-    DIR* const descriptors = opendir("/proc/self/fd");
-    int found = -1;
-    while (const dirent* entry = readdir(descriptors)) {
-        const std::string link = std::string("/proc/self/fd/") + entry->d_name;
-        char target[512] = {};
-        if (readlink(link.c_str(), target, sizeof target - 1) <= 0) continue;
-        if (std::strncmp(target, directory.c_str(), directory.size()) != 0) continue;
-        if (std::strstr(target, "(deleted)") != nullptr) found = open(link.c_str(), O_RDWR);
-    }
-    closedir(descriptors);
-    return found;
-}
-
 // Flips one bit in the middle of the block on disk that holds this content.
-bool flip_on_disk(const std::string& directory, const std::vector<uint64_t>& content) {
-    const int file = open_store_file(directory);
+bool flip_on_disk(const FarPool& pool, const std::vector<uint64_t>& content) {
+    const int file = pool.open_store_file();
     std::vector<uint64_t> found(content.size());
     const size_t bytes = content.size() * sizeof(uint64_t);
     off_t offset = 0;
@@ -65,7 +49,7 @@ public:
         const std::vector<uint64_t> content(words_ + kVictim * kWords,
                                             words_ + (kVictim + 1) * kWords);
         pool_.make_absent(words_, kBytes);
-        is_damaged_ = flip_on_disk(pool_.directory(), content);
+        is_damaged_ = flip_on_disk(pool_, content);
     }
     bool is_damaged() const { return is_damaged_; }
     FarPool& pool() { return pool_; }

@@ -2,8 +2,12 @@
 #include "api/far_pool.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdexcept>
 #include <thread>
+#include <unistd.h>
 
 #include "config/options.hpp"
 
@@ -41,6 +45,21 @@ FarPool::FarPool(const PoolSetup& setup, uint64_t frames, uint64_t region_bytes,
 }
 
 FarPool::FarPool(PoolConfig config) { must(hanare_pool_open(config.c_options(), &pool_)); }
+
+int FarPool::open_store_file() const {
+    DIR* const descriptors = opendir("/proc/self/fd");
+    int found = -1;
+    while (const dirent* entry = readdir(descriptors)) {
+        const std::string link = std::string("/proc/self/fd/") + entry->d_name;
+        char target[512] = {};
+        if (readlink(link.c_str(), target, sizeof target - 1) <= 0) continue;
+        if (std::strncmp(target, directory_.c_str(), directory_.size()) != 0) continue;
+        if (std::strstr(target, "(deleted)") == nullptr) continue;
+        found = open(link.c_str(), O_RDWR | O_CLOEXEC);
+    }
+    closedir(descriptors);
+    return found;
+}
 
 FarPool::~FarPool() { EXPECT_EQ(hanare_pool_close(pool_), HANARE_STATUS_OK) << last_error(); }
 

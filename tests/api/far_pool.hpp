@@ -65,6 +65,8 @@ public:
     // Where the store's unnamed file was made; gone already, so that nothing is left when the
     // process dies, as some scenarios do.
     const std::string& directory() const { return directory_; }
+    // Opens that file once more, without O_DIRECT; -1 if there is none.
+    int open_store_file() const;
 
     std::byte* alloc(uint64_t bytes, uint64_t block_bytes = 0);
     uint64_t* alloc_words(uint64_t bytes, uint64_t block_bytes = 0) {

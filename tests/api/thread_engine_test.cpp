@@ -7,7 +7,6 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -185,11 +184,10 @@ bool is_refused(const std::byte* region, uint64_t index) {
     return false;
 }
 
-// A store whose blocks all come back different as long as it is spoilt.  It has an unnamed file in
-// the directory.
+// The store of a pool, whose blocks all come back different as long as it is spoilt.
 class SpoiltStore {
 public:
-    explicit SpoiltStore(const std::string& directory) : file_(open_file(directory)) {
+    explicit SpoiltStore(const FarPool& pool) : file_(pool.open_store_file()) {
         struct stat status = {};
         if (file_ < 0 || fstat(file_, &status) != 0) return;
         content_.resize(static_cast<size_t>(status.st_size));
@@ -204,21 +202,6 @@ public:
     bool mend() { return put(content_); }
 
 private:
-    static int open_file(const std::string& directory) {
-        DIR* const descriptors = opendir("/proc/self/fd");
-        int found = -1;
-        while (const dirent* entry = readdir(descriptors)) {
-            const std::string link = std::string("/proc/self/fd/") + entry->d_name;
-            char target[512] = {};
-            if (readlink(link.c_str(), target, sizeof target - 1) <= 0) continue;
-            if (std::strncmp(target, directory.c_str(), directory.size()) != 0) continue;
-            if (std::strstr(target, "(deleted)") != nullptr) {
-                found = open(link.c_str(), O_RDWR | O_CLOEXEC);
-            }
-        }
-        closedir(descriptors);
-        return found;
-    }
     bool put(const std::vector<std::byte>& bytes) const {
         return pwrite(file_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()) &&
                fsync(file_) == 0;
@@ -229,32 +212,46 @@ private:
     bool is_spoilt_ = false;
 };
 
+// Absent blocks, block i beginning with i + 1, and system calls that are given them.
+class Refusals {
+public:
+    explicit Refusals(uint64_t blocks) {
+        for (uint64_t i = 0; i < blocks; ++i) poke(region_, kBlock, i, i + 1);
+        pool_.make_absent(region_, kBytes);
+    }
+    Refusals(const Refusals&) = delete;
+    Refusals& operator=(const Refusals&) = delete;
+    ~Refusals() { close(file_); }
+
+    FarPool& pool() { return pool_; }
+    std::byte* region() { return region_; }
+    bool call(uint64_t i) { return pwrite(file_, region_ + i * kBlock, 8, 0) == 8; }
+
+private:
+    FarPool pool_{{"thread", kBlock}, kFramesMin + 4, kBytes};
+    std::byte* const region_ = pool_.alloc(kBytes);
+    const sys::testing::TemporaryDirectory directory_;
+    const int file_ = open(directory_.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+};
+
 // Every page that was refused is tried again, also when there are more than are remembered.
 API_TEST_SCENARIO(more_is_refused_than_is_remembered) {
     constexpr uint64_t kTouched = 80;
     std::signal(SIGBUS, on_sigbus);
-    FarPool pool({"thread", kBlock}, kFramesMin + 4, kBytes);
-    std::byte* const region = pool.alloc(kBytes);
-    for (uint64_t i = 0; i < kBlocks; ++i) poke(region, kBlock, i, i + 1);
-    pool.make_absent(region, kBytes);
-    const sys::testing::TemporaryDirectory directory;
-    const int file = open(directory.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    SCENARIO_CHECK(file >= 0);
-    const auto call = [&](uint64_t i) { return pwrite(file, region + i * kBlock, 8, 0) == 8; };
-
-    SpoiltStore store(pool.directory());
+    Refusals scene(kBlocks);
+    std::byte* const region = scene.region();
+    SpoiltStore store(scene.pool());
     SCENARIO_CHECK(store.is_spoilt());
     // A handler thread that is late may have brought one or another block once more.
     uint64_t refused = 0;
     for (uint64_t i = 0; i < kTouched; ++i) refused += is_refused(region, i);
     SCENARIO_CHECK(refused > 64);
     uint64_t failed = 0;
-    for (uint64_t i = kTouched; i < kBlocks; ++i) failed += !call(i) && errno == EFAULT;
+    for (uint64_t i = kTouched; i < kBlocks; ++i) failed += !scene.call(i) && errno == EFAULT;
     SCENARIO_CHECK(failed > 0);
     SCENARIO_CHECK(store.mend());
-    for (uint64_t i = kBlocks; i-- > 0;) SCENARIO_CHECK(eventually([&] { return call(i); }));
+    for (uint64_t i = kBlocks; i-- > 0;) SCENARIO_CHECK(eventually([&] { return scene.call(i); }));
     for (uint64_t i = 0; i < kBlocks; ++i) SCENARIO_CHECK(touch(region, kBlock, i) == i + 1);
-    close(file);
     return 0;
 }
 
@@ -267,24 +264,16 @@ TEST_F(ThreadEngineTest, NothingThatWasRefusedStaysSo) {
 
 // A program that gives up what is damaged can go on with it at once.
 API_TEST_SCENARIO(discard_what_was_refused) {
-    FarPool pool({"thread", kBlock}, kFramesMin + 4, kBytes);
-    std::byte* const region = pool.alloc(kBytes);
-    for (uint64_t i = 0; i < 8; ++i) poke(region, kBlock, i, i + 1);
-    pool.make_absent(region, kBytes);
-    const sys::testing::TemporaryDirectory directory;
-    const int file = open(directory.path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    SCENARIO_CHECK(file >= 0);
-    const auto call = [&](uint64_t i) { return pwrite(file, region + i * kBlock, 8, 0) == 8; };
-
-    SpoiltStore store(pool.directory());
+    Refusals scene(8);
+    std::byte* const region = scene.region();
+    SpoiltStore store(scene.pool());
     SCENARIO_CHECK(store.is_spoilt());
     for (uint64_t i = 0; i < 8; ++i) {
-        SCENARIO_CHECK(!call(i) && errno == EFAULT);
-        must(hanare_advise(pool.get(), region + i * kBlock, kBlock, HANARE_ADVICE_DISCARD));
-        SCENARIO_CHECK(call(i));
+        SCENARIO_CHECK(!scene.call(i) && errno == EFAULT);
+        must(hanare_advise(scene.pool().get(), region + i * kBlock, kBlock, HANARE_ADVICE_DISCARD));
+        SCENARIO_CHECK(scene.call(i));
         SCENARIO_CHECK(touch(region, kBlock, i) == 0);
     }
-    close(file);
     return 0;
 }
 
