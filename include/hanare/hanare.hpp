@@ -6,7 +6,7 @@
  *     auto a = pool.array<double>(n * n);           // larger than memory, zero-filled
  *     for (double& x : a) x = 1.0;
  *
- * Ownership: Pool, Region, Array and Pin are movable, not copyable.  Each keeps alive what it
+ * Ownership: Pool, Region, Array, Pin and View are movable, not copyable.  Each keeps alive what it
  * needs: a region lives until its Region or Array and all its Pins are gone, a pool until its Pool
  * and all its regions are gone, so that the order of destruction does not matter.  A moved-from
  * object may only be assigned to or destroyed.
@@ -191,6 +191,12 @@ public:
     }
     void flush() const { check(hanare_flush(handle_->pool(), data(), bytes())); }
     hanare_counters stats() const { return detail::stats_of(handle_->pool(), data()); }
+    /* For a View in another process (engine "shared"); the caller closes it. */
+    int export_descriptor() const {
+        int descriptor = -1;
+        check(hanare_region_export(handle_->pool(), data(), &descriptor));
+        return descriptor;
+    }
 
 private:
     friend class Pool;
@@ -251,6 +257,37 @@ private:
     Region region_;
     T* data_;
     std::size_t size_;
+};
+
+/* A region that another process has exported, mapped for reading.  Only what is in the local memory
+ * of that process can be read: an access to anything else raises SIGBUS (hanare_view_open). */
+class [[nodiscard]] View {
+public:
+    /* The descriptor may be closed afterwards. */
+    explicit View(int descriptor) { check(hanare_view_open(descriptor, &address_, &bytes_)); }
+    View(View&& other) noexcept
+        : address_(std::exchange(other.address_, nullptr)), bytes_(other.bytes_) {}
+    View& operator=(View&& other) noexcept {
+        if (this != &other) {
+            close();
+            address_ = std::exchange(other.address_, nullptr);
+            bytes_ = other.bytes_;
+        }
+        return *this;
+    }
+    ~View() { close(); }
+
+    const void* data() const noexcept { return address_; }
+    /* The region's, in whole blocks. */
+    std::size_t bytes() const noexcept { return bytes_; }
+
+private:
+    void close() noexcept {
+        if (address_ != nullptr) (void)hanare_view_close(address_);
+    }
+
+    const void* address_ = nullptr;
+    std::size_t bytes_ = 0;
 };
 
 /* A local byte budget plus a store. */

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <sys/mman.h>
+#include <utility>
+#include <vector>
 
 #include "base/units.hpp"
 #include "pager/fault/frame_table.hpp"
@@ -12,8 +14,16 @@ namespace hanare::pager {
 
 namespace {
 
+// Pages that wait for a withdrawal may fill one part in kSpareShare of the budget.
+constexpr uint64_t kSpareShare = 32;
+
 uint32_t class_index(uint64_t block_bytes) {
     return static_cast<uint32_t>(std::countr_zero(block_bytes) - std::countr_zero(kBlockBytesMin));
+}
+
+uint32_t spare_slots(uint64_t budget_bytes, uint64_t block_bytes) {
+    const uint64_t slots = budget_bytes / kSpareShare / block_bytes;
+    return static_cast<uint32_t>(std::min<uint64_t>(slots, SpareSlots::kMax));
 }
 
 }  // namespace
@@ -33,7 +43,8 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         if (known.open()) return &known;
     }
     const auto capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, Block::kSparseFrame - 1));
-    HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve(capacity * block_bytes,
+    const uint32_t spare = engine.copies() ? spare_slots(budget_bytes_, block_bytes) : 0;
+    HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve((capacity + spare) * block_bytes,
                                                         std::max(block_bytes, kHugePageBytes)));
     HANARE_TRY_ASSIGN(
         auto descriptors,
@@ -51,6 +62,11 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         frame_class.block_bytes = block_bytes;
         frame_class.capacity = capacity;
         frame_class.arena = std::move(arena);
+        for (uint32_t i = 0; i < spare; ++i) {
+            frame_class.spare.slots[i] = frame_class.arena.address() + (capacity + i) * block_bytes;
+        }
+        frame_class.spare.count = spare;
+        metadata_bytes_ += spare * block_bytes;
         frame_class.descriptors = std::move(descriptors);
     }
     return &frame_class;
@@ -75,10 +91,28 @@ Result<FrameClass*> FrameTable::open_sparse_class() {
     return &sparse_class_;
 }
 
+void FrameTable::give_up_spare_slots() {
+    std::vector<std::pair<std::byte*, uint64_t>> filled;
+    {
+        const sys::LockGuard guard(lock_);
+        for (FrameClass& frame_class : classes_) {
+            SpareSlots& spare = frame_class.spare;
+            for (uint32_t i = 0; i < spare.filled; ++i) {
+                filled.emplace_back(spare.slots[i], frame_class.block_bytes);
+            }
+            metadata_bytes_ -= spare.count * frame_class.block_bytes;
+            spare.count = 0;
+            spare.filled = 0;
+        }
+    }
+    for (const auto& [slot, bytes] : filled) sys::advise(slot, bytes, MADV_DONTNEED);
+}
+
 Result<void> FrameTable::charge_region(FrameClass& frame_class, uint64_t table_bytes) {
     uint64_t tables = 0;
     uint64_t floor = 0;
-    {
+    for (const bool without_spare : {false, true}) {
+        if (without_spare) give_up_spare_slots();
         const sys::LockGuard guard(lock_);
         ++frame_class.regions;
         metadata_bytes_ += table_bytes;

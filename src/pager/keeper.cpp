@@ -185,7 +185,7 @@ bool Keeper::evict_some() noexcept {
     const bool keeps = pager_.frames().replacement() == Replacement::kSecondChance;
     const Park park = queue == FrameQueue::kDrop || !keeps ? Park::kFree : Park::kSecondChance;
     bool dirty = false;
-    if (pager_.withdraw(*frame, &dirty) != HANARE_STATUS_OK) return false;
+    if (pager_.withdraw(*frame, park, &dirty) != HANARE_STATUS_OK) return false;
     finish_or_write(*frame, dirty, park, nullptr);
     return true;
 }
@@ -282,12 +282,13 @@ void Keeper::flush_mapped(FlushJob& job, Block& block) noexcept {
     pager_.frames().dequeue(frame);
     job.region->enter();
     bool dirty = false;
-    const hanare_status status = pager_.withdraw(frame, &dirty);
+    const Park park = job.drop ? Park::kFree : Park::kKeep;
+    const hanare_status status = pager_.withdraw(frame, park, &dirty);
     if (status != HANARE_STATUS_OK) {
         job.status = status;
         return;
     }
-    finish_or_write(frame, dirty, job.drop ? Park::kFree : Park::kKeep, &job);
+    finish_or_write(frame, dirty, park, &job);
 }
 
 void Keeper::flush_staged(FlushJob& job, Block& block, bool dirty) noexcept {

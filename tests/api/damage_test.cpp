@@ -97,7 +97,9 @@ API_TEST_SCENARIO(survive_damaged_block) {
     SCENARIO_CHECK(access_fails(scene.block(kVictim)));
     SCENARIO_CHECK(scene.other_blocks_are_right());
     SCENARIO_CHECK(access_fails(scene.block(kVictim) + 100));
-    SCENARIO_CHECK(scene.pool().stats().checksum_errors == 2);
+    // One for each access, and one more if the others looked like a stream that leads to it.
+    const uint64_t errors = scene.pool().stats().checksum_errors;
+    SCENARIO_CHECK(errors == 2 || errors == 3);
     SCENARIO_CHECK(
         fails_with(HANARE_STATUS_CORRUPT, {"does not match its checksum"},
                    hanare_pin(scene.pool().get(), scene.words(), 8 * kBlock, HANARE_ACCESS_READ)));

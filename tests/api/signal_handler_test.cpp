@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kBlock = 8 * kKiB;
 constexpr uint64_t kBlocks = 64;
 constexpr uint64_t kBytes = kBlocks * kBlock;
-constexpr long kPeriod_ns = 250'000;
+constexpr long kPause_ns = 250'000;
 constexpr uint64_t kSignals = 500;
 constexpr uint64_t kTurns = 700;
 
@@ -25,11 +25,20 @@ constexpr uint64_t kTurns = 700;
 std::byte* handler_region = nullptr;
 std::atomic<uint64_t> handler_runs{0};
 
+timer_t signal_timer = {};
+
+void set_timer() {
+    const itimerspec once = {{0, 0}, {0, kPause_ns}};
+    timer_settime(signal_timer, 0, &once, nullptr);
+}
+
+// What it interrupts has time to go on before the next signal, however slow the machine is.
 void on_signal(int) {
     const uint64_t run = handler_runs.load(std::memory_order_relaxed);
     const uint64_t block = run * 7 % kBlocks;
     poke(handler_region, kBlock, block, touch(handler_region, kBlock, block) + 1);
     handler_runs.store(run + 1, std::memory_order_relaxed);
+    set_timer();
 }
 
 // Signals this process with `number` at a high rate, as long as it lives.
@@ -44,14 +53,10 @@ public:
         sigevent event = {};
         event.sigev_notify = SIGEV_SIGNAL;
         event.sigev_signo = number;
-        timer_create(CLOCK_MONOTONIC, &event, &timer_);
-        const itimerspec period = {{0, kPeriod_ns}, {0, kPeriod_ns}};
-        timer_settime(timer_, 0, &period, nullptr);
+        timer_create(CLOCK_MONOTONIC, &event, &signal_timer);
+        set_timer();
     }
-    ~SignalTimer() { timer_delete(timer_); }
-
-private:
-    timer_t timer_ = {};
+    ~SignalTimer() { timer_delete(signal_timer); }
 };
 
 // One library call or access of each kind, chosen at random; counts `counts` up like the memory.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <unistd.h>
 #include <utility>
 
 static_assert(!std::is_copy_constructible_v<hanare::Pool>);
@@ -67,6 +68,30 @@ void destroy_in_any_order() {
     expect(*static_cast<const char*>(pin.data()) == 'a', "a pinned element without its array");
 }
 
+// In one process for once: the same memory twice.
+void view_a_region() {
+    std::optional<hanare::Pool> pool;
+    const hanare_status opened = status_of([&] {
+        pool.emplace(hanare::PoolOptions{
+            .local_bytes = 16u << 20, .store = "file:/var/tmp", .engine = "shared"});
+    });
+    if (opened == HANARE_STATUS_NOT_SUPPORTED) return;
+    expect(opened == HANARE_STATUS_OK, "a pool with the engine shared");
+    auto letters = pool->array<char>(1u << 20);
+    const hanare::Pin pin = letters.pin(0, 1, hanare::Access::kWrite);
+    letters[0] = 'b';
+    const int descriptor = letters.region().export_descriptor();
+    hanare::View first(descriptor);
+    close(descriptor);
+    const hanare::View view = std::move(first);
+    expect(view.bytes() >= 1u << 20, "the size of a view");
+    expect(*static_cast<const char*>(view.data()) == 'b', "an element seen through a view");
+    letters[0] = 'c';
+    expect(*static_cast<const volatile char*>(view.data()) == 'c', "the same after a write");
+    expect(status_of([] { const hanare::View none(0); }) == HANARE_STATUS_INVALID_ARGUMENT,
+           "a view of something else");
+}
+
 }  // namespace
 
 int main() {
@@ -74,6 +99,7 @@ int main() {
         const hanare::Pool pool({.local_bytes = 16u << 20, .store = "file:/var/tmp"});
         write_and_sum(pool);
         destroy_in_any_order();
+        view_a_region();
         expect(status_of([&] { (void)pool.array<int>(0); }) == HANARE_STATUS_INVALID_ARGUMENT,
                "an empty array");
         expect(status_of([&] { (void)pool.array<int>(SIZE_MAX / 2); }) ==

@@ -35,7 +35,7 @@ hanare_status Pager::discard(Region& region, uint32_t index) noexcept {
         if (mapped && !frame.sparse) {
             region.enter();  // for withdraw, which leaves it when it fails
             bool dirty = false;
-            const hanare_status status = withdraw(frame, &dirty);
+            const hanare_status status = withdraw(frame, Park::kFree, &dirty);
             if (status != HANARE_STATUS_OK) return status;
             region.leave();
         }

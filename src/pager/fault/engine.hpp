@@ -58,8 +58,14 @@ public:
     // Gives an empty slot pages full of zeros.
     virtual int populate(std::byte* slot, size_t bytes) noexcept = 0;
 
-    // Maps the frame's content at the block, writable; the slot's pages are used up.
-    virtual int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept = 0;
+    // Whether blocks are mapped by copying.  An installed block's slot then still has its pages, of
+    // no use to the engine, and withdrawing is cheaper into a slot that has some.
+    virtual bool copies() const noexcept { return false; }
+
+    // Maps the frame's content at the block, writable; the slot's pages are used up, or left if the
+    // engine copies.
+    virtual int install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                                 FilePlace place) noexcept = 0;
 
     // Maps the frame's content at the block so that the next write faults.  If a write slipped in
     // before the protection held, *written is set and the block is left writable.
@@ -72,6 +78,10 @@ public:
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                          FilePlace place) noexcept = 0;
 
+    // Unmaps what is read-only and forgets its content; of a sparse block with what is absent
+    // between its parts.  For engines that copy or serve parts.
+    virtual int discard(std::byte*, size_t) noexcept { return ENOSYS; }
+
     // Lets a read-only block, or part of one, be written.
     virtual int allow_writes(std::byte* block, size_t bytes) noexcept = 0;
 
@@ -83,8 +93,6 @@ public:
     }
     // Makes a part read-only again, exact against running threads.
     virtual int forbid_writes(std::byte*, size_t) noexcept { return ENOSYS; }
-    // Unmaps read-only parts and forgets their content; absent ones may lie between them.
-    virtual int discard(std::byte*, size_t) noexcept { return ENOSYS; }
 
     // The region ends: its pages go, and every access faults until it is unmapped.
     virtual int drop(std::byte* range, size_t bytes) noexcept {

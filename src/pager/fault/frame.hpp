@@ -5,10 +5,14 @@
 // its block is mapped the slot's pages are in the region and the slot is a hole; the pages return
 // to the same slot when the block is withdrawn.  The pool's budget counts pages wherever they are.
 //
+// With an engine that copies, a slot would lose its pages at every installation and get new ones at
+// every withdrawal.  A few spare slots (SpareSlots) hand them on.
+//
 // Nothing here is synchronised; FrameTable's lock protects lists and counts, and the owner of a
 // block's transient state owns the frame attached to it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -51,7 +55,7 @@ enum class Park : uint8_t {
 struct Frame : ListLink {
     Region* region = nullptr;  // nullptr when free
     FrameClass* frame_class = nullptr;
-    std::byte* memory = nullptr;  // the slot
+    std::byte* memory = nullptr;  // the slot; another one, now and then, with engines that copy
     uint32_t index = 0;           // in the class
     uint32_t block = 0;           // in the region
     uint64_t bytes = 0;  // of pages that it counts for: those of its present parts if sparse
@@ -75,6 +79,15 @@ struct Frame : ListLink {
     uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
 };
 
+// Slots without a frame: the first `filled` have pages, the others have none.
+struct SpareSlots {
+    static constexpr uint32_t kMax = 32;
+
+    uint32_t count = 0;
+    uint32_t filled = 0;
+    std::array<std::byte*, kMax> slots{};
+};
+
 // Frames of one block size, or (block_bytes 0, no arena) of sparse blocks of any size.  `capacity`
 // slots are reserved, `created` of them have descriptors.
 struct FrameClass {
@@ -82,6 +95,7 @@ struct FrameClass {
     uint32_t capacity = 0;
     uint32_t created = 0;
     uint32_t regions = 0;  // with blocks of this size
+    SpareSlots spare;
     sys::Mapping arena;
     sys::Mapping descriptors;
     IntrusiveList<Frame> free;  // last in, first out: the memory is still in the cache

@@ -3,6 +3,7 @@
 
 #include <new>
 #include <sys/mman.h>
+#include <utility>
 
 #include "base/units.hpp"
 #include "pager/fault/region.hpp"
@@ -178,6 +179,24 @@ void FrameTable::make_bare(Frame& frame) noexcept {
     used_bytes_ -= frame.bytes;
     if (frame.sparse) frame.bytes = 0;
     put(frame, FrameQueue::kBare);
+}
+
+void FrameTable::empty_slot(Frame& frame) noexcept {
+    {
+        const sys::LockGuard guard(lock_);
+        SpareSlots& spare = frame.frame_class->spare;
+        if (spare.filled < spare.count) {
+            std::swap(frame.memory, spare.slots[spare.filled++]);
+            return;
+        }
+    }
+    sys::advise(frame.memory, frame.bytes, MADV_DONTNEED);
+}
+
+void FrameTable::refill_slot(Frame& frame) noexcept {
+    const sys::LockGuard guard(lock_);
+    SpareSlots& spare = frame.frame_class->spare;
+    if (spare.filled > 0) std::swap(frame.memory, spare.slots[--spare.filled]);
 }
 
 Frame* FrameTable::take_free(FrameClass& frame_class) noexcept {

@@ -36,7 +36,7 @@ enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
 
 class FrameTable {
 public:
-    // The budget is for frames, their descriptors and whatever charge_metadata() adds.
+    // The budget is for frames, their descriptors, spare slots and the tables of regions.
     FrameTable(uint64_t budget_bytes, Replacement replacement)
         : budget_bytes_(budget_bytes), replacement_(replacement) {}
 
@@ -77,6 +77,12 @@ public:
 
     // Gives a frame back whose block has become absent.  `bare`: its pages are gone, too.
     void release(Frame& frame, bool bare) noexcept;
+
+    // For engines that copy.  The content of the frame's slot is in the region now: its pages are
+    // kept for the next block that leaves, or given back.
+    void empty_slot(Frame& frame) noexcept;
+    // A block is about to be withdrawn into the frame's slot, which gets pages if some are kept.
+    void refill_slot(Frame& frame) noexcept;
 
     // After acquire() gave a bare frame that leads a chunk: the pages of all its frames are there
     // (the others become free), or none is.
@@ -150,6 +156,7 @@ private:
     uint64_t* bytes_of(FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
     void rebalance() noexcept HANARE_REQUIRES(lock_);
     uint64_t floor_bytes() const noexcept HANARE_REQUIRES(lock_);
+    void give_up_spare_slots();
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
     const uint64_t budget_bytes_;

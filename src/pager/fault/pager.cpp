@@ -229,7 +229,10 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
     bool writable = write || was_dirty;
     std::byte* address = region.address_of(index);
     const int error = retry_after_evictions([&] {
-        if (writable) return engine_.install_writable(address, frame.memory, region.block_bytes);
+        if (writable) {
+            return engine_.install_writable(address, frame.memory, region.block_bytes,
+                                            place_of(region, index));
+        }
         return engine_.install_read_only(address, frame.memory, region.block_bytes, &writable);
     });
     if (error != 0) {
@@ -240,6 +243,7 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
         frames_.note_progress();
         return engine_failed(error);
     }
+    if (engine_.copies()) frames_.empty_slot(frame);
     if (writable && !was_dirty)
         region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
     frames_.enqueue(frame,
@@ -381,7 +385,7 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) n
     Region& region = *frame->region;
     count(region.counters.evictions_inline);
     bool dirty = false;
-    hanare_status status = withdraw(*frame, &dirty);
+    hanare_status status = withdraw(*frame, Park::kFree, &dirty);
     if (status != HANARE_STATUS_OK) {
         *failure = status;
         return Eviction::kFailed;
@@ -410,7 +414,31 @@ bool Pager::evict_one() noexcept {
     return evict_inline(false, &failure) == Eviction::kDone;
 }
 
-hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
+FilePlace Pager::place_of(const Region& region, uint32_t index) const noexcept {
+    return {region.file.number(), static_cast<uint64_t>(region.address_of(index) - region.begin())};
+}
+
+// Unmaps a block, which equals the store if its content is not wanted.
+int Pager::take_out(Frame& frame, bool with_content) noexcept {
+    const Region& region = *frame.region;
+    std::byte* const address = region.address_of(frame.block);
+    if (!engine_.copies()) {
+        return engine_.withdraw(address, frame.memory, region.block_bytes, {});
+    }
+    // With pages, if there are some; whoever gets the frame next has a use for them, too.
+    frames_.refill_slot(frame);
+    if (!with_content) {
+        // Refused at most where the program has unmapped some of it; its next access will tell.
+        engine_.discard(address, region.block_bytes);
+        return 0;
+    }
+    const int error = engine_.withdraw(address, frame.memory, region.block_bytes,
+                                       place_of(region, frame.block));
+    if (error != 0) frames_.empty_slot(frame);
+    return error;
+}
+
+hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty) noexcept {
     if (frame.sparse) return withdraw_sparse(frame, dirty);
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
@@ -418,9 +446,7 @@ hanare_status Pager::withdraw(Frame& frame, bool* dirty) noexcept {
     *dirty = (word & kDirty) != 0;
     if (block_word::state(word) == BlockState::kWriting) return HANARE_STATUS_OK;
     std::byte* address = region.address_of(frame.block);
-    const uint64_t offset = static_cast<uint64_t>(address - region.begin());
-    const int error =
-        engine_.withdraw(address, frame.memory, region.block_bytes, {region.file.number(), offset});
+    const int error = take_out(frame, *dirty || park_clean != Park::kFree);
     if (error != 0) {
         frames_.enqueue(frame, FrameQueue::kProbation);
         if (error == EAGAIN) {

@@ -89,9 +89,10 @@ public:
     bool unpin(Region& region, uint32_t index, bool* last) noexcept;
 
     // Withdraws a victim that select_victim() chose.  On success the block is in kWriting if it is
-    // dirty, else still in kWithdrawing; the caller goes on.  On failure it is mapped again and the
+    // dirty, else still in kWithdrawing; the caller goes on, and parks a clean one as it has said,
+    // because the frame may be without content for kFree.  On failure it is mapped again and the
     // region is left.
-    hanare_status withdraw(Frame& frame, bool* dirty) noexcept;
+    hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty) noexcept;
     // Ends the eviction of a block whose frame equals the store.  Leaves the region.
     void finish_clean(Frame& frame, Park park) noexcept;
     // Ends a write-back: as finish_clean if it succeeded, else the block stays staged and dirty.
@@ -220,6 +221,8 @@ private:
     hanare_status write_now(Frame& frame) noexcept;
     template <typename Step>
     int retry_after_evictions(Step step) noexcept;
+    FilePlace place_of(const Region& region, uint32_t index) const noexcept;
+    int take_out(Frame& frame, bool with_content) noexcept;
     hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;

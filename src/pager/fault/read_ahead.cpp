@@ -137,7 +137,7 @@ bool Pager::evict_dropped() noexcept {
     if (frame == nullptr) return false;
     count(frame->region->counters.evictions_inline);
     bool dirty = false;
-    if (withdraw(*frame, &dirty) != HANARE_STATUS_OK) return false;
+    if (withdraw(*frame, Park::kFree, &dirty) != HANARE_STATUS_OK) return false;
     finish_clean(*frame, Park::kFree);
     return true;
 }

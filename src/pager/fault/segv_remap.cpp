@@ -60,7 +60,8 @@ int SegvRemap::populate(std::byte* slot, size_t bytes) noexcept {
     return 0;
 }
 
-int SegvRemap::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int SegvRemap::install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                                FilePlace) noexcept {
     return sys::move_mapping(block, slot, bytes, PROT_NONE);
 }
 

@@ -24,7 +24,8 @@ public:
     int attach(std::byte* range, size_t bytes) noexcept override;
     int attach_arena(std::byte* arena, size_t bytes) noexcept override;
     int populate(std::byte* slot, size_t bytes) noexcept override;
-    int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                         FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;

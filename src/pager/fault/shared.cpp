@@ -24,41 +24,50 @@ int Shared::attach(std::byte* range, size_t bytes) noexcept {
     return userfault_.register_range(range, bytes, sys::Userfault::kShared);
 }
 
-int Shared::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
-    if (const int error = copy_in(block, slot, bytes); error != 0) return error;
-    const int error = allow_writes(block, bytes);
-    HANARE_ASSERT(error == 0);  // the pages are present
-    sys::advise(slot, bytes, MADV_DONTNEED);
-    return 0;
+// Pages can be written as soon as they are there: after an error they hold what the slot lacks.
+int Shared::install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                             FilePlace place) noexcept {
+    size_t done = 0;
+    const int error = copy_in(block, slot, bytes, false, &done);
+    if (error != 0 && done > 0) {
+        const int back_error = withdraw(block, slot, done, place);
+        HANARE_ASSERT(back_error == 0);
+    }
+    return error;
 }
 
+// Nothing can be written here, so after an error the slot has the content.
 int Shared::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                               bool* written) noexcept {
     *written = false;
-    if (const int error = copy_in(block, slot, bytes); error != 0) return error;
-    sys::advise(slot, bytes, MADV_DONTNEED);
-    return 0;
-}
-
-// Nothing can be written until all of it is there, so after an error the slot has the content.
-int Shared::copy_in(std::byte* block, const std::byte* slot, size_t bytes) noexcept {
     size_t done = 0;
-    int error = EEXIST;
-    for (uint32_t tries = 0; error == EEXIST && tries < kForeignPagesMax; ++tries) {
-        size_t copied = 0;
-        error = userfault_.copy(block + done, slot + done, bytes - done, true, &copied);
-        done += copied;
-        if (error != EEXIST) continue;
-        // Somebody else's page of zeros.
-        const int hole_error = make_hole(block + done, kOsPageBytes);
-        if (hole_error != 0) error = hole_error;
-    }
+    const int error = copy_in(block, slot, bytes, true, &done);
     if (error != 0 && done > 0) make_hole(block, done);
     return error;
 }
 
+int Shared::copy_in(std::byte* block, const std::byte* slot, size_t bytes, bool write_protected,
+                    size_t* done) noexcept {
+    int error = EEXIST;
+    for (uint32_t tries = 0; error == EEXIST && tries < kForeignPagesMax; ++tries) {
+        size_t copied = 0;
+        error =
+            userfault_.copy(block + *done, slot + *done, bytes - *done, write_protected, &copied);
+        *done += copied;
+        if (error != EEXIST) continue;
+        // Somebody else's page of zeros.
+        const int hole_error = make_hole(block + *done, kOsPageBytes);
+        if (hole_error != 0) error = hole_error;
+    }
+    return error;
+}
+
+// The kernel leaves the pages of a file write-protected until each is written to, by a fault of its
+// own: they are made writable at once.  A page that it has unmapped stays so until it is touched.
 int Shared::allow_writes(std::byte* block, size_t bytes) noexcept {
-    return userfault_.write_protect(block, bytes, false);
+    if (const int error = userfault_.write_protect(block, bytes, false); error != 0) return error;
+    sys::advise(block, bytes, MADV_POPULATE_WRITE);
+    return 0;
 }
 
 int Shared::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace place) noexcept {
@@ -71,6 +80,8 @@ int Shared::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace 
     HANARE_ASSERT(error == 0);
     return 0;
 }
+
+int Shared::discard(std::byte* block, size_t bytes) noexcept { return make_hole(block, bytes); }
 
 int Shared::map_again(std::byte* block, size_t bytes) noexcept {
     for (size_t done = 0; done < bytes; done += kOsPageBytes) {

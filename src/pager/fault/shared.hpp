@@ -24,13 +24,16 @@ public:
 
     const char* name() const noexcept override { return "shared"; }
     bool shares_regions() const noexcept override { return true; }
+    bool copies() const noexcept override { return true; }
     int attach(std::byte* range, size_t bytes) noexcept override;
     int attach_arena(std::byte*, size_t) noexcept override { return 0; }
     // Pages of slots come and go; the kernel provides them, as zeros, when they are touched.
     int populate(std::byte*, size_t) noexcept override { return 0; }
-    int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                         FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
+    int discard(std::byte* block, size_t bytes) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
     int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                  FilePlace place) noexcept override;
@@ -39,7 +42,8 @@ public:
     void abandon_in_child() noexcept override { userfault_.close(); }
 
 private:
-    int copy_in(std::byte* block, const std::byte* slot, size_t bytes) noexcept;
+    int copy_in(std::byte* block, const std::byte* slot, size_t bytes, bool write_protected,
+                size_t* done) noexcept;
 
     sys::Userfault userfault_;
 };

@@ -13,7 +13,7 @@
 namespace hanare::pager {
 
 namespace {
-// A block occupies memory twice for one part at a time.
+// So much of a block is in memory twice while it is withdrawn.
 constexpr size_t kPartBytes = 256 * kKiB;
 }  // namespace
 
@@ -21,7 +21,8 @@ int CopyingEngine::attach(std::byte* range, size_t bytes) noexcept {
     return userfault_.register_range(range, bytes);
 }
 
-int CopyingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int CopyingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                                    FilePlace) noexcept {
     return copy_in(block, slot, bytes, false);
 }
 
@@ -69,22 +70,14 @@ int CopyingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, Fil
 
 int CopyingEngine::copy_in(std::byte* block, std::byte* slot, size_t bytes,
                            bool write_protected) noexcept {
-    for (size_t done = 0; done < bytes; done += kPartBytes) {
-        const size_t part = std::min(kPartBytes, bytes - done);
-        size_t copied = 0;
-        const int error =
-            userfault_.copy(block + done, slot + done, part, write_protected, &copied);
-        if (error != 0) {
-            // What was mapped may have been written to: take it back.
-            if (done + copied > 0) {
-                const int back_error = withdraw(block, slot, done + copied, {});
-                HANARE_ASSERT(back_error == 0);
-            }
-            return error;
-        }
-        sys::advise(slot + done, part, MADV_DONTNEED);
+    size_t copied = 0;
+    const int error = userfault_.copy(block, slot, bytes, write_protected, &copied);
+    // What was mapped may have been written to: take it back.
+    if (error != 0 && copied > 0) {
+        const int back_error = withdraw(block, slot, copied, {});
+        HANARE_ASSERT(back_error == 0);
     }
-    return 0;
+    return error;
 }
 
 }  // namespace hanare::pager

@@ -3,8 +3,7 @@
 // Engine sigbus-copy: for kernels without UFFDIO_MOVE (before 6.8).  Blocks are mapped by
 // UFFDIO_COPY, write-protected in the same step when they are read, so clean tracking is exact
 // without comparing; they are unmapped by write protection, a copy back into the slot and
-// MADV_DONTNEED.  The side that was copied from gives its pages back, so a block occupies memory
-// once.
+// MADV_DONTNEED.
 #pragma once
 
 #include <utility>
@@ -23,7 +22,9 @@ public:
     int attach_arena(std::byte*, size_t) noexcept override { return 0; }
     // Pages of slots come and go; the kernel provides them, as zeros, when they are touched.
     int populate(std::byte*, size_t) noexcept override { return 0; }
-    int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    bool copies() const noexcept override { return true; }
+    int install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                         FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int allow_writes(std::byte* block, size_t bytes) noexcept override;

@@ -48,7 +48,8 @@ int MovingEngine::populate(std::byte* slot, size_t bytes) noexcept {
     return error;
 }
 
-int MovingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int MovingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                                   FilePlace) noexcept {
     return move_in(block, slot, bytes);
 }
 

@@ -32,9 +32,10 @@ int Threaded<Base>::without_refusals(std::byte* range, size_t bytes, Step step) 
 }
 
 template <typename Base>
-int Threaded<Base>::install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+int Threaded<Base>::install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                                     FilePlace place) noexcept {
     return without_refusals(block, bytes,
-                            [&] { return Base::install_writable(block, slot, bytes); });
+                            [&] { return Base::install_writable(block, slot, bytes, place); });
 }
 
 template <typename Base>

@@ -25,7 +25,8 @@ public:
     int refuse(std::byte* page, size_t bytes, bool is_owned) noexcept override;
     int readmit(std::byte* range, size_t bytes) noexcept override;
 
-    int install_writable(std::byte* block, std::byte* slot, size_t bytes) noexcept override;
+    int install_writable(std::byte* block, std::byte* slot, size_t bytes,
+                         FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int install_part(std::byte* part, const std::byte* content, size_t bytes,
