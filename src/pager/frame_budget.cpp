@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <sys/mman.h>
-#include <utility>
-#include <vector>
 
 #include "base/units.hpp"
 #include "pager/fault/frame_table.hpp"
@@ -14,16 +12,13 @@ namespace hanare::pager {
 
 namespace {
 
-// Pages that wait for a withdrawal may fill one part in kSpareShare of the budget.
-constexpr uint64_t kSpareShare = 32;
+// What the pages in spare slots may come to, of all block sizes together.  They are not charged:
+// the kernel needs more for page tables, and exact swap counts depend on the number of frames.
+constexpr uint64_t kSpareBytesMax = 4 * kMiB;
+constexpr uint64_t kSpareShare = 32;  // nor more than one part in so many of the budget
 
 uint32_t class_index(uint64_t block_bytes) {
     return static_cast<uint32_t>(std::countr_zero(block_bytes) - std::countr_zero(kBlockBytesMin));
-}
-
-uint32_t spare_slots(uint64_t budget_bytes, uint64_t block_bytes) {
-    const uint64_t slots = budget_bytes / kSpareShare / block_bytes;
-    return static_cast<uint32_t>(std::min<uint64_t>(slots, SpareSlots::kMax));
 }
 
 }  // namespace
@@ -43,8 +38,8 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         if (known.open()) return &known;
     }
     const auto capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, Block::kSparseFrame - 1));
-    const uint32_t spare = engine.copies() ? spare_slots(budget_bytes_, block_bytes) : 0;
-    HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve((capacity + spare) * block_bytes,
+    const uint32_t spare_max = engine.copies() ? SpareSlots::kMax : 0;
+    HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve((capacity + spare_max) * block_bytes,
                                                         std::max(block_bytes, kHugePageBytes)));
     HANARE_TRY_ASSIGN(
         auto descriptors,
@@ -56,17 +51,19 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         return fail_errno(HANARE_STATUS_SYSTEM, error, "engine %s cannot take over the frames",
                           engine.name());
     }
+    const uint64_t spare_most = std::min(kSpareBytesMax, budget_bytes_ / kSpareShare);
     const sys::LockGuard guard(lock_);
     FrameClass& frame_class = classes_[class_index(block_bytes)];
     if (!frame_class.open()) {
         frame_class.block_bytes = block_bytes;
         frame_class.capacity = capacity;
         frame_class.arena = std::move(arena);
-        for (uint32_t i = 0; i < spare; ++i) {
-            frame_class.spare.slots[i] = frame_class.arena.address() + (capacity + i) * block_bytes;
+        while (frame_class.spare.count < spare_max && spare_bytes_ + block_bytes <= spare_most) {
+            const uint32_t slot = frame_class.spare.count++;
+            frame_class.spare.slots[slot] =
+                frame_class.arena.address() + (capacity + slot) * block_bytes;
+            spare_bytes_ += block_bytes;
         }
-        frame_class.spare.count = spare;
-        metadata_bytes_ += spare * block_bytes;
         frame_class.descriptors = std::move(descriptors);
     }
     return &frame_class;
@@ -91,28 +88,10 @@ Result<FrameClass*> FrameTable::open_sparse_class() {
     return &sparse_class_;
 }
 
-void FrameTable::give_up_spare_slots() {
-    std::vector<std::pair<std::byte*, uint64_t>> filled;
-    {
-        const sys::LockGuard guard(lock_);
-        for (FrameClass& frame_class : classes_) {
-            SpareSlots& spare = frame_class.spare;
-            for (uint32_t i = 0; i < spare.filled; ++i) {
-                filled.emplace_back(spare.slots[i], frame_class.block_bytes);
-            }
-            metadata_bytes_ -= spare.count * frame_class.block_bytes;
-            spare.count = 0;
-            spare.filled = 0;
-        }
-    }
-    for (const auto& [slot, bytes] : filled) sys::advise(slot, bytes, MADV_DONTNEED);
-}
-
 Result<void> FrameTable::charge_region(FrameClass& frame_class, uint64_t table_bytes) {
     uint64_t tables = 0;
     uint64_t floor = 0;
-    for (const bool without_spare : {false, true}) {
-        if (without_spare) give_up_spare_slots();
+    {
         const sys::LockGuard guard(lock_);
         ++frame_class.regions;
         metadata_bytes_ += table_bytes;

@@ -82,8 +82,9 @@ void view_a_region() {
     letters[0] = 'b';
     const int descriptor = letters.region().export_descriptor();
     hanare::View first(descriptor);
+    hanare::View view(descriptor);
     close(descriptor);
-    const hanare::View view = std::move(first);
+    view = std::move(first);
     expect(view.bytes() >= 1u << 20, "the size of a view");
     expect(*static_cast<const char*>(view.data()) == 'b', "an element seen through a view");
     letters[0] = 'c';

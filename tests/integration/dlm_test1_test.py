@@ -60,7 +60,7 @@ class DlmTest1(unittest.TestCase):
 
     def test_counts_are_those_of_the_paper(self):
         percents = [100, 95, 50, 33]
-        for engine in ("auto", "segv-remap"):
+        for engine in ("auto", "sigbus-copy", "segv-remap"):
             out, records = self.run_with_records(
                 *PAPER, "--blocks", "8K,32K,128K", "--local-percent", "100,95,50,33",
                 "--engine", engine)

@@ -78,8 +78,8 @@ public:
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                          FilePlace place) noexcept = 0;
 
-    // Unmaps what is read-only and forgets its content; of a sparse block with what is absent
-    // between its parts.  For engines that copy or serve parts.
+    // Unmaps read-only pages and forgets their content; absent ones may lie between them.  For
+    // engines that copy or serve parts.
     virtual int discard(std::byte*, size_t) noexcept { return ENOSYS; }
 
     // Lets a read-only block, or part of one, be written.

@@ -79,7 +79,7 @@ struct Frame : ListLink {
     uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
 };
 
-// Slots without a frame: the first `filled` have pages, the others have none.
+// Slots without a frame, and so without content: the first `filled` have pages to hand on.
 struct SpareSlots {
     static constexpr uint32_t kMax = 32;
 
@@ -89,7 +89,7 @@ struct SpareSlots {
 };
 
 // Frames of one block size, or (block_bytes 0, no arena) of sparse blocks of any size.  `capacity`
-// slots are reserved, `created` of them have descriptors.
+// slots are reserved, and the spare ones behind them; `created` of them have descriptors.
 struct FrameClass {
     uint64_t block_bytes = 0;
     uint32_t capacity = 0;

@@ -36,7 +36,7 @@ enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
 
 class FrameTable {
 public:
-    // The budget is for frames, their descriptors, spare slots and the tables of regions.
+    // The budget is for frames, their descriptors and the tables of regions.
     FrameTable(uint64_t budget_bytes, Replacement replacement)
         : budget_bytes_(budget_bytes), replacement_(replacement) {}
 
@@ -156,7 +156,6 @@ private:
     uint64_t* bytes_of(FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
     void rebalance() noexcept HANARE_REQUIRES(lock_);
     uint64_t floor_bytes() const noexcept HANARE_REQUIRES(lock_);
-    void give_up_spare_slots();
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
     const uint64_t budget_bytes_;
@@ -164,6 +163,7 @@ private:
 
     sys::RankedLock lock_{sys::LockRank::kFrames};
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
     uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists

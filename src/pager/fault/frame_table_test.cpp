@@ -73,10 +73,9 @@ TEST_F(SpareSlotsTest, PagesOfWhoComesAreForWhoLeaves) {
 }
 
 // 8 slots are a 32nd of the budget; whoever comes when all are filled gives its pages back.
-TEST_F(SpareSlotsTest, AreBoundedAndCharged) {
+TEST_F(SpareSlotsTest, AreBounded) {
     constexpr size_t kSpare = 8;
     const auto frames = open(16 * kMiB, true, kSpare + 2);
-    EXPECT_GE(table_->usage().metadata_bytes, kSpare * kBlockBytes);
     std::set<std::byte*> slots;
     for (Frame* frame : frames) {
         table_->empty_slot(*frame);
@@ -93,25 +92,21 @@ TEST_F(SpareSlotsTest, AreBoundedAndCharged) {
     EXPECT_EQ(slots.size(), frames.size() + kSpare);
 }
 
-// Regions need the room more.
-TEST_F(SpareSlotsTest, AreGivenUpForARegion) {
-    constexpr uint64_t kBudget = 16 * kMiB;
-    const auto frames = open(kBudget, true, 2);
-    FrameClass& frame_class = *frames[0]->frame_class;
-    std::byte* const filled = frames[0]->memory;
-    table_->empty_slot(*frames[0]);
-    const uint64_t floor = kFramesMin * (kBlockBytes + sizeof(Frame));
-    const uint64_t most = kBudget - floor - 2 * sizeof(Frame);
-    EXPECT_FALSE(table_->charge_region(frame_class, most + kBlockBytes));
-    EXPECT_EQ(*filled, std::byte{0}) << "its pages are gone";
-    EXPECT_TRUE(table_->charge_region(frame_class, most - 32 * sizeof(Frame)));
-    table_->refill_slot(*frames[1]);
-    EXPECT_EQ(*frames[1]->memory, std::byte{2}) << "its own slot";
+// The second block size finds what the first one has left, which is nothing.
+TEST_F(SpareSlotsTest, AreBoundedForAllBlockSizesTogether) {
+    open(16 * kMiB, true, 1);
+    auto other = table_->open_class(2 * kBlockBytes, *engine_);
+    ASSERT_TRUE(other);
+    EXPECT_EQ((*other)->spare.count, 0u);
+    table_.emplace(64 * kGiB, Replacement::kSecondChance);
+    other = table_->open_class(4 * kMiB, *engine_);
+    ASSERT_TRUE(other);
+    EXPECT_EQ((*other)->spare.count, 1u) << "of a large budget a few MiB";
 }
 
 TEST_F(SpareSlotsTest, EnginesThatMoveHaveNone) {
     const auto frames = open(16 * kMiB, false, 1);
-    EXPECT_LT(table_->usage().metadata_bytes, kBlockBytes);
+    EXPECT_EQ(frames[0]->frame_class->spare.count, 0u);
     std::byte* const slot = frames[0]->memory;
     table_->refill_slot(*frames[0]);
     EXPECT_EQ(frames[0]->memory, slot);

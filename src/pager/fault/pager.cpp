@@ -427,13 +427,13 @@ int Pager::take_out(Frame& frame, bool with_content) noexcept {
     }
     // With pages, if there are some; whoever gets the frame next has a use for them, too.
     frames_.refill_slot(frame);
-    if (!with_content) {
-        // Refused at most where the program has unmapped some of it; its next access will tell.
-        engine_.discard(address, region.block_bytes);
-        return 0;
+    int error = 0;
+    if (with_content) {
+        error = engine_.withdraw(address, frame.memory, region.block_bytes,
+                                 place_of(region, frame.block));
+    } else if (engine_.discard(address, region.block_bytes) != 0) {
+        error = EAGAIN;  // it stays mapped, as it was: the program may have locked it in memory
     }
-    const int error = engine_.withdraw(address, frame.memory, region.block_bytes,
-                                       place_of(region, frame.block));
     if (error != 0) frames_.empty_slot(frame);
     return error;
 }
