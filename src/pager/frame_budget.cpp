@@ -12,8 +12,8 @@ namespace hanare::pager {
 
 namespace {
 
-// What the pages in spare slots may come to, of all block sizes together.  They are not charged:
-// the kernel needs more for page tables, and exact swap counts depend on the number of frames.
+// What the pages in spare slots may come to, of all block sizes together.  They are not charged, so
+// that all engines have the same number of frames, on which exact swap counts depend.
 constexpr uint64_t kSpareBytesMax = 4 * kMiB;
 constexpr uint64_t kSpareShare = 32;  // nor more than one part in so many of the budget
 

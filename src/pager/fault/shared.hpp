@@ -3,8 +3,9 @@
 // Engine shared: a region lies in a file of memory (memfd), which other processes can map for
 // reading (view.hpp).  A mapped block is in the file, everything else of the file is holes: so what
 // another process finds there is the block, whole pages of it, and never something that is being
-// filled.  Blocks come by UFFDIO_COPY, which adds pages to the file and maps them write-protected
-// in one step, and go by protection, a copy back into the slot, and a hole punched in the file.
+// filled.  Blocks come by UFFDIO_COPY, which adds pages to the file and maps them in one step,
+// write-protected unless the fault was a write, and go by protection, a copy back into the slot
+// unless they are clean and not kept, and a hole punched in the file.
 //
 // The kernel may take pages of a file out of a mapping (reclaim), and another process may create
 // some in a hole by reading past the guard of a view.  Both are faults here as well (MINOR): the
