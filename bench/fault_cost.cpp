@@ -7,6 +7,7 @@
 
 #include "base/prng.hpp"
 #include "base/units.hpp"
+#include "bench/memory.hpp"
 #include "hanare/hanare.h"
 
 namespace hanare::bench {
@@ -33,12 +34,16 @@ public:
     }
 
     Result<std::vector<double>> run(uint64_t seed) {
+        const auto start = std::chrono::steady_clock::now();
         HANARE_TRY(open());
+        const std::chrono::duration<double, std::micro> opening =
+            std::chrono::steady_clock::now() - start;
         Prng random(seed);
         for (size_t i = order_.size() - 1; i > 0; --i) {
             std::swap(order_[i], order_[random.below(i + 1)]);
         }
         std::vector<double> cost_us(kFaultKinds);
+        cost_us[static_cast<size_t>(FaultKind::kOpening)] = opening.count();
         const auto measure = [&](FaultKind kind, auto access) {
             cost_us[static_cast<size_t>(kind)] = timed_us(access);
         };
@@ -94,6 +99,7 @@ private:
 
 const char* fault_kind_name(FaultKind kind) {
     switch (kind) {
+        case FaultKind::kOpening: return "opening";
         case FaultKind::kZeroFill: return "zero fill";
         case FaultKind::kStagedRead: return "staged read";
         case FaultKind::kUpgrade: return "upgrade";
@@ -105,6 +111,7 @@ const char* fault_kind_name(FaultKind kind) {
 
 Result<FaultCosts> measure_fault_costs(const FaultCostOptions& options,
                                        const std::function<bool()>& stop) {
+    HANARE_TRY(warm_memory(options.blocks * options.block_bytes));
     FaultCosts costs(kFaultKinds);
     for (int round = -1; round < options.rounds; ++round) {
         if (stop()) return fail(HANARE_STATUS_BUSY, "interrupted");

@@ -14,15 +14,16 @@
 
 namespace hanare::bench {
 
-// The kinds of fault that one round measures, in its order.
+// What one round measures, in its order.
 enum class FaultKind {
+    kOpening,      // no fault: opening the pool and making the region
     kZeroFill,     // first write to a block that was never stored
     kStagedRead,   // read of a block that is in a frame but not mapped
     kUpgrade,      // first write to a block that is mapped for reading
     kStagedWrite,  // write to a block that is in a frame but not mapped
     kDemandRead,   // read of a block that is in the store only; includes the device
 };
-inline constexpr int kFaultKinds = 5;
+inline constexpr int kFaultKinds = 6;
 const char* fault_kind_name(FaultKind kind);
 
 struct FaultCostOptions {
@@ -33,7 +34,7 @@ struct FaultCostOptions {
     int rounds = 0;
 };
 
-// Microseconds per fault: [kind][round].
+// Microseconds, per fault where there are faults: [kind][round].
 using FaultCosts = std::vector<std::vector<double>>;
 // `stop` ends it between two rounds, with BUSY.
 Result<FaultCosts> measure_fault_costs(const FaultCostOptions& options,

@@ -224,10 +224,14 @@ Result<std::unique_ptr<Memory>> hanare_memory(const HanareMemoryOptions& options
 }
 
 Result<void> warm_memory(uint64_t bytes) {
-    HANARE_TRY_ASSIGN(const sys::Mapping mapping,
-                      sys::Mapping::reserve(round_up(bytes, kOsPageBytes), kArrayAlignment));
-    for (size_t at = 0; at < mapping.bytes(); at += kOsPageBytes) {
-        *static_cast<volatile std::byte*>(mapping.address() + at) = std::byte{1};
+    // The kernel keeps free huge pages apart from what it cuts single pages from.
+    for (const bool huge_pages : {false, true}) {
+        HANARE_TRY_ASSIGN(const sys::Mapping mapping,
+                          sys::Mapping::reserve(round_up(bytes, kOsPageBytes), kArrayAlignment));
+        sys::advise_huge_pages(mapping, huge_pages);
+        for (size_t at = 0; at < mapping.bytes(); at += kOsPageBytes) {
+            *static_cast<volatile std::byte*>(mapping.address() + at) = std::byte{1};
+        }
     }
     return {};
 }

@@ -55,8 +55,9 @@ Result<std::unique_ptr<Memory>> file_memory(const std::string& directory, sys::A
 
 Result<std::unique_ptr<Memory>> hanare_memory(const HanareMemoryOptions& options);
 
-// Touches and gives back that much memory, so that what runs next finds it ready.  In a virtual
-// machine the first touch of memory that the host had taken back costs several times the usual.
+// Touches and gives back that much memory, in single and in huge pages, so that what runs next
+// finds it ready whichever it asks for.  In a virtual machine the first touch of memory that the
+// host had taken back costs many times the usual.
 Result<void> warm_memory(uint64_t bytes);
 
 // "always", "madvise" or "never"; "unknown" where the kernel does not say.

@@ -26,8 +26,9 @@ Result<EngineOwner> open_moving(sys::Userfault::Features features) {
         sys::Mapping::reserve(Moving::kScratchBuffers * Moving::kScratchBytes, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kBlockBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
-    return own(
-        new Moving(std::move(userfault), std::move(scratch), std::move(zeros), std::move(nursery)));
+    HANARE_TRY_ASSIGN(auto keepers_nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
+    return own(new Moving(std::move(userfault), std::move(scratch), std::move(zeros),
+                          std::move(nursery), std::move(keepers_nursery)));
 }
 
 Result<EngineOwner> open_sigbus_move() { return open_moving<SigbusMove>({.move = true}); }

@@ -88,17 +88,20 @@ Result<FrameClass*> FrameTable::open_sparse_class() {
     return &sparse_class_;
 }
 
-Result<void> FrameTable::charge_region(FrameClass& frame_class, uint64_t table_bytes) {
+Result<void> FrameTable::charge_region(FrameClass& frame_class, uint64_t blocks,
+                                       uint64_t table_bytes) {
     uint64_t tables = 0;
     uint64_t floor = 0;
     {
         const sys::LockGuard guard(lock_);
         ++frame_class.regions;
+        frame_class.blocks += blocks;
         metadata_bytes_ += table_bytes;
         tables = metadata_bytes_;
         floor = floor_bytes();
         if (tables + pinned_bytes_ + floor <= budget_bytes_) return {};
         --frame_class.regions;
+        frame_class.blocks -= blocks;
         metadata_bytes_ -= table_bytes;
     }
     return fail(HANARE_STATUS_LIMIT,

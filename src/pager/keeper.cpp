@@ -14,6 +14,8 @@ namespace {
 
 // Reads queue behind writes in the device, so write-back leaves room for them.
 constexpr uint64_t kCleaningBytesMax = 4 * kMiB;
+// Evicted before the device is told: it takes neighbouring blocks in one transfer.
+constexpr uint64_t kEvictionBatchBytes = 1 * kMiB;
 // Looked at in one turn.
 constexpr uint32_t kReadAheadBlocksMax = 256;
 
@@ -46,6 +48,10 @@ void Keeper::kick() noexcept {
     if (asleep_.exchange(false, std::memory_order_seq_cst)) channel_->notify();
 }
 
+bool Keeper::is_cleaning_at_most() const noexcept {
+    return cleaning_bytes_.load(std::memory_order_relaxed) >= kCleaningBytesMax;
+}
+
 void Keeper::run(FlushJob& job) noexcept {
     {
         const sys::LockGuard guard(jobs_lock_);
@@ -66,6 +72,7 @@ void Keeper::loop() noexcept {
         progress |= evict_some();
         if (progress) continue;
         channel_->flush();
+        if (pager_.populate_ahead()) continue;
         if (stopping_.load(std::memory_order_acquire) && channel_->in_flight() == 0) break;
         asleep_.store(true, std::memory_order_seq_cst);
         if (!kicked_.exchange(false, std::memory_order_seq_cst)) channel_->wait(-1);
@@ -166,28 +173,40 @@ void Keeper::drop_request() noexcept {
 }
 
 bool Keeper::evict_some() noexcept {
-    if (waiting_ != nullptr || write_failed_) return false;
+    uint64_t bytes = 0;
+    while (bytes < kEvictionBatchBytes) {
+        const uint64_t evicted = evict_next();
+        if (evicted == 0) break;
+        bytes += evicted;
+    }
+    return bytes > 0;
+}
+
+// The size of the block that it has evicted or begun to write back, 0 if none.
+uint64_t Keeper::evict_next() noexcept {
+    if (waiting_ != nullptr || write_failed_) return 0;
     const bool excess = pager_.frames().excess_bytes() > 0;
     if (excess) pager_.frames().trim();
     if (!pager_.evicts_ahead() && !excess) {
         evicting_ = false;
-        return false;
+        return 0;
     }
-    const uint64_t low = pager_.low_water_bytes();
+    const uint64_t low = pager_.frames().low_water_bytes();
     const uint64_t available = pager_.frames().available_bytes() + cleaning_bytes_;
     if (available < low || excess) evicting_ = true;
     if (available >= 2 * low && !excess) evicting_ = false;
-    if (!evicting_ || cleaning_bytes_ >= kCleaningBytesMax) return false;
+    if (!evicting_ || is_cleaning_at_most()) return 0;
 
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = pager_.frames().select_victim(queue);
-    if (frame == nullptr) return false;
+    if (frame == nullptr) return 0;
     const bool keeps = pager_.frames().replacement() == Replacement::kSecondChance;
     const Park park = queue == FrameQueue::kDrop || !keeps ? Park::kFree : Park::kSecondChance;
     bool dirty = false;
-    if (pager_.withdraw(*frame, park, &dirty) != HANARE_STATUS_OK) return false;
+    const uint64_t bytes = frame->bytes;
+    if (pager_.withdraw(*frame, park, &dirty) != HANARE_STATUS_OK) return 0;
     finish_or_write(*frame, dirty, park, nullptr);
-    return true;
+    return bytes;
 }
 
 void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {

@@ -42,6 +42,7 @@ public:
     void stop() noexcept;
 
     void kick() noexcept override;
+    bool is_cleaning_at_most() const noexcept override;
 
     // Runs the job in the keeper and returns when it is done.  Normal context.
     void run(FlushJob& job) noexcept;
@@ -52,6 +53,7 @@ private:
     bool submit_waiting() noexcept;
     bool read_ahead_some() noexcept;
     bool evict_some() noexcept;
+    uint64_t evict_next() noexcept;
     bool flush_some() noexcept;
 
     bool submit(Frame& frame) noexcept;
@@ -74,12 +76,13 @@ private:
     std::atomic<bool> kicked_{false};
     std::atomic<bool> asleep_{false};
 
+    std::atomic<uint64_t> cleaning_bytes_{0};  // write-backs in flight; only the keeper writes it
+
     // The keeper's own.
     bool has_request_ = false;
     ReadAhead request_;
     bool evicting_ = false;            // on the way from the low to the high water mark
     bool write_failed_ = false;        // the store refuses writes: no more before the next wake-up
-    uint64_t cleaning_bytes_ = 0;      // write-backs in flight
     Frame* waiting_ = nullptr;         // prepared, but the channel was full
     IntrusiveList<Frame> continuing_;  // sparse, the next write is prepared
 

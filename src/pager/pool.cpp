@@ -150,9 +150,11 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
         return fail_errno(HANARE_STATUS_SYSTEM, error, "engine %s cannot take over %s",
                           engine_->name(), format_size(rounded).c_str());
     }
-    HANARE_TRY(frames_.charge_region(*region->frame_class, region->table.bytes()));
+    HANARE_TRY(
+        frames_.charge_region(*region->frame_class, region->block_count, region->table.bytes()));
     const auto refund = [this](Region* given_up) {
-        frames_.refund_region(*given_up->frame_class, given_up->table.bytes());
+        frames_.refund_region(*given_up->frame_class, given_up->block_count,
+                              given_up->table.bytes());
     };
     std::unique_ptr<Region, decltype(refund)> charged(region.get(), refund);
     HANARE_TRY_ASSIGN(region->store_offset, store_->reserve(rounded));
@@ -253,7 +255,7 @@ void Pool::end_region(Region& region) noexcept {
     region.wait_until_left();
     release_blocks(region);
     pager_->virtual_bytes.fetch_sub(region.range.bytes());
-    frames_.refund_region(*region.frame_class, region.table.bytes());
+    frames_.refund_region(*region.frame_class, region.block_count, region.table.bytes());
     store_->release(region.store_offset, region.range.bytes());
 #define HANARE_ADD(name, text) ended_.name += region.counters.name.load();
     HANARE_COUNTER_MAP(HANARE_ADD)

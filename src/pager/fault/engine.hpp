@@ -57,6 +57,10 @@ public:
 
     // Gives an empty slot pages full of zeros.
     virtual int populate(std::byte* slot, size_t bytes) noexcept = 0;
+    // The same for the keeper, and whole huge pages: no fault waits for it.
+    virtual int populate_ahead(std::byte* slot, size_t bytes) noexcept {
+        return populate(slot, bytes);
+    }
 
     // Whether blocks are mapped by copying.  An installed block's slot then still has its pages, of
     // no use to the engine, and withdrawing is cheaper into a slot that has some.

@@ -95,6 +95,7 @@ struct FrameClass {
     uint32_t capacity = 0;
     uint32_t created = 0;
     uint32_t regions = 0;  // with blocks of this size
+    uint64_t blocks = 0;   // of those regions
     SpareSlots spare;
     sys::Mapping arena;
     sys::Mapping descriptors;
@@ -102,6 +103,7 @@ struct FrameClass {
     IntrusiveList<Frame> bare;
 
     bool open() const { return descriptors.address() != nullptr; }
+    uint64_t free_bytes() const { return free.size() * block_bytes; }
     Frame* frame(uint32_t index) const {
         return reinterpret_cast<Frame*>(descriptors.address()) + index;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fault/frame_table.hpp"
 
+#include <algorithm>
 #include <new>
 #include <sys/mman.h>
 #include <utility>
@@ -18,6 +19,9 @@ constexpr uint64_t kProtectedNumerator = 3;
 constexpr uint64_t kProtectedDenominator = 4;
 // Read-ahead that nobody used may fill one part in kAheadShare of the budget.
 constexpr uint64_t kAheadShare = 4;
+// What is kept free or clean ahead of need: one part in kLowWaterShare of the budget.
+constexpr uint64_t kLowWaterShare = 16;
+constexpr uint64_t kLowWaterBytesMax = 8 * kMiB;
 // Parts leave so much room for the descriptors of sparse blocks.
 constexpr uint64_t kDescriptorsBytes = 4096;
 
@@ -26,12 +30,18 @@ bool unwritten(uint32_t word) {
     return block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) != 0;
 }
 
+uint32_t chunk_frames(const FrameClass& frame_class) {
+    return static_cast<uint32_t>(std::max<uint64_t>(1, kHugePageBytes / frame_class.block_bytes));
+}
+
 }  // namespace
 
-void FrameTable::refund_region(FrameClass& frame_class, uint64_t table_bytes) noexcept {
+void FrameTable::refund_region(FrameClass& frame_class, uint64_t blocks,
+                               uint64_t table_bytes) noexcept {
     {
         const sys::LockGuard guard(lock_);
         metadata_bytes_ -= table_bytes;
+        frame_class.blocks -= blocks;
         --frame_class.regions;
     }
     note_progress();
@@ -244,15 +254,9 @@ Frame* FrameTable::create(FrameClass& frame_class) noexcept {
 
 // All frames of the next huge page at once, as long as the budget has room for them.
 Frame* FrameTable::create_chunk(FrameClass& frame_class) noexcept {
-    if (frame_class.block_bytes < kContiguousBytesMin) return nullptr;
-    const auto frames =
-        static_cast<uint32_t>(std::max<uint64_t>(1, kHugePageBytes / frame_class.block_bytes));
-    const uint64_t cost = frames * frame_class.block_bytes;
-    if (frame_class.created % frames != 0 || frame_class.capacity - frame_class.created < frames ||
-        used_bytes_ + metadata_bytes_ + cost + frames * sizeof(Frame) > budget_bytes_) {
-        return nullptr;
-    }
-    used_bytes_ += cost;
+    if (!has_room_for(frame_class, 1)) return nullptr;
+    const uint32_t frames = chunk_frames(frame_class);
+    used_bytes_ += frames * frame_class.block_bytes;
     Frame* leader = new_frame(frame_class);
     leader->chunk_frames = frames;
     for (uint32_t i = 1; i < frames; ++i) new_frame(frame_class);
@@ -260,11 +264,61 @@ Frame* FrameTable::create_chunk(FrameClass& frame_class) noexcept {
     return leader;
 }
 
-void FrameTable::chunk_populated(Frame& leader, bool success) noexcept {
+bool FrameTable::has_room_for(const FrameClass& frame_class, uint32_t chunks) const noexcept {
+    if (frame_class.block_bytes < kContiguousBytesMin) return false;
+    const uint32_t frames = chunk_frames(frame_class);
+    const uint64_t cost = frames * (frame_class.block_bytes + sizeof(Frame));
+    return frame_class.created % frames == 0 &&
+           frame_class.capacity - frame_class.created >= chunks * frames &&
+           used_bytes_ + metadata_bytes_ + chunks * cost <= budget_bytes_;
+}
+
+// In use, still growing, and with few frames left that have pages.  The last chunk is left to a
+// fault: one that finds the room taken, but no frame yet, would evict.
+bool FrameTable::wants_chunk(const FrameClass& frame_class, uint64_t free_bytes) const noexcept {
+    return frame_class.created > 0 && frame_class.created < frame_class.blocks &&
+           frame_class.bare.empty() && frame_class.free_bytes() < free_bytes &&
+           has_room_for(frame_class, 2);
+}
+
+FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
+    if (chunks_populating_ > 0) return nullptr;
+    for (FrameClass& frame_class : classes_) {
+        if (wants_chunk(frame_class, free_bytes)) return &frame_class;
+    }
+    return nullptr;
+}
+
+uint64_t FrameTable::unlocked_low_water_bytes() const noexcept {
+    return std::min((budget_bytes_ - metadata_bytes_) / kLowWaterShare, kLowWaterBytesMax);
+}
+
+uint64_t FrameTable::low_water_bytes() noexcept {
+    const sys::LockGuard guard(lock_);
+    return unlocked_low_water_bytes();
+}
+
+bool FrameTable::is_low(uint64_t reserved_bytes, bool evicts, bool populates) noexcept {
+    const sys::LockGuard guard(lock_);
+    const uint64_t low_bytes = unlocked_low_water_bytes();
+    if (evicts && reserved_bytes > budget_bytes_ - metadata_bytes_ &&
+        unlocked_available_bytes() < low_bytes) {
+        return true;
+    }
+    return populates && class_that_wants_chunk(low_bytes / 2) != nullptr;
+}
+
+Frame* FrameTable::next_chunk_ahead() noexcept {
+    const sys::LockGuard guard(lock_);
+    FrameClass* const frame_class = class_that_wants_chunk(unlocked_low_water_bytes());
+    return frame_class != nullptr ? create_chunk(*frame_class) : nullptr;
+}
+
+void FrameTable::chunk_populated(Frame& leader, bool success, bool leader_in_use) noexcept {
     {
         const sys::LockGuard guard(lock_);
         FrameClass& frame_class = *leader.frame_class;
-        for (uint32_t i = 1; i < leader.chunk_frames; ++i) {
+        for (uint32_t i = leader_in_use ? 1 : 0; i < leader.chunk_frames; ++i) {
             Frame& frame = *frame_class.frame(leader.index + i);
             frame.zeroed = success;
             frame.bare = !success;
@@ -458,6 +512,10 @@ void FrameTable::take_out(Frame& frame) noexcept {
 
 uint64_t FrameTable::available_bytes() noexcept {
     const sys::LockGuard guard(lock_);
+    return unlocked_available_bytes();
+}
+
+uint64_t FrameTable::unlocked_available_bytes() const noexcept {
     const uint64_t used = used_bytes_ + metadata_bytes_;
     return free_bytes_ + inactive_bytes_ + (used < budget_bytes_ ? budget_bytes_ - used : 0);
 }

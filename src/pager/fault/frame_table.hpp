@@ -51,8 +51,8 @@ public:
     // Takes the tables of a new region out of the budget, or gives them back when it has ended.
     // LIMIT when fewer than kFramesMin of the largest blocks in use would remain.  Afterwards
     // excess_bytes() may be positive until frames are given up.
-    Result<void> charge_region(FrameClass& frame_class, uint64_t table_bytes);
-    void refund_region(FrameClass& frame_class, uint64_t table_bytes) noexcept;
+    Result<void> charge_region(FrameClass& frame_class, uint64_t blocks, uint64_t table_bytes);
+    void refund_region(FrameClass& frame_class, uint64_t blocks, uint64_t table_bytes) noexcept;
 
     // Whether blocks that were read ahead and not used yet may be given up for a frame.
     enum class UseAhead {
@@ -84,9 +84,18 @@ public:
     // A block is about to be withdrawn into the frame's slot, which gets pages if some are kept.
     void refill_slot(Frame& frame) noexcept;
 
-    // After acquire() gave a bare frame that leads a chunk: the pages of all its frames are there
-    // (the others become free), or none is.
-    void chunk_populated(Frame& leader, bool success) noexcept;
+    // What the keeper tries to have free or clean ahead of need.
+    uint64_t low_water_bytes() noexcept;
+    // Whether it has something to do for that: to evict, if `reserved_bytes` are more than fit, or
+    // to populate, once half of it is used up.
+    bool is_low(uint64_t reserved_bytes, bool evicts, bool populates) noexcept;
+    // A bare frame that leads a chunk, of a block size whose frames grow in number and have less
+    // than that free; nullptr when there is none.  One at a time.
+    Frame* next_chunk_ahead() noexcept;
+
+    // After a bare frame that leads a chunk was given: the pages of all its frames are there, or
+    // none is.  They become free, but for the leader if it is in use.
+    void chunk_populated(Frame& leader, bool success, bool leader_in_use) noexcept;
     // Somebody is between the two: frames will be free soon.
     bool is_populating() noexcept;
 
@@ -144,6 +153,13 @@ private:
     Frame* take_free(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* create(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* create_chunk(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
+    uint64_t unlocked_available_bytes() const noexcept HANARE_REQUIRES(lock_);
+    bool has_room_for(const FrameClass& frame_class, uint32_t chunks) const noexcept
+        HANARE_REQUIRES(lock_);
+    bool wants_chunk(const FrameClass& frame_class, uint64_t free_bytes) const noexcept
+        HANARE_REQUIRES(lock_);
+    FrameClass* class_that_wants_chunk(uint64_t free_bytes) noexcept HANARE_REQUIRES(lock_);
+    uint64_t unlocked_low_water_bytes() const noexcept HANARE_REQUIRES(lock_);
     Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass* wanted) noexcept HANARE_REQUIRES(lock_);

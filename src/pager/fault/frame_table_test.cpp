@@ -36,7 +36,7 @@ private:
     const bool copies_;
 };
 
-class SpareSlotsTest : public testing::Test {
+class FrameTableTest : public testing::Test {
 protected:
     // Frames whose slots are marked with their numbers, from 1.
     std::vector<Frame*> open(uint64_t budget_bytes, bool copies, size_t count) {
@@ -48,7 +48,7 @@ protected:
         while (frames.size() < count) {
             Frame* const frame = table_->acquire(**frame_class, FrameTable::UseAhead::kNever, true);
             if (frame == nullptr) break;
-            if (frame->chunk_frames > 0) table_->chunk_populated(*frame, true);
+            if (frame->chunk_frames > 0) table_->chunk_populated(*frame, true, true);
             frame->bare = false;
             frames.push_back(frame);
             *frame->memory = static_cast<std::byte>(frames.size());
@@ -60,6 +60,8 @@ protected:
     std::optional<FrameTable> table_;
     std::optional<FakeEngine> engine_;
 };
+
+using SpareSlotsTest = FrameTableTest;
 
 TEST_F(SpareSlotsTest, PagesOfWhoComesAreForWhoLeaves) {
     const auto frames = open(16 * kMiB, true, 2);
@@ -110,6 +112,84 @@ TEST_F(SpareSlotsTest, EnginesThatMoveHaveNone) {
     std::byte* const slot = frames[0]->memory;
     table_->refill_slot(*frames[0]);
     EXPECT_EQ(frames[0]->memory, slot);
+}
+
+using ChunksAheadTest = FrameTableTest;
+
+constexpr uint64_t kRegionBlocks = 4096;
+
+// Wants 4 MiB free, a sixteenth.
+TEST_F(ChunksAheadTest, KeepSomeFramesFreeOfAPoolThatGrows) {
+    const auto frames = open(64 * kMiB, false, 1);
+    FrameClass& frame_class = *frames[0]->frame_class;
+    EXPECT_EQ(table_->next_chunk_ahead(), nullptr) << "no region uses the class";
+    EXPECT_FALSE(table_->is_low(0, true, true));
+    ASSERT_TRUE(table_->charge_region(frame_class, kRegionBlocks, 4096));
+    EXPECT_TRUE(table_->is_low(0, true, true));
+    EXPECT_FALSE(table_->is_low(0, true, false));
+    while (Frame* leader = table_->next_chunk_ahead()) {
+        EXPECT_TRUE(leader->bare);
+        EXPECT_EQ(table_->next_chunk_ahead(), nullptr) << "one at a time";
+        table_->chunk_populated(*leader, true, false);
+        EXPECT_FALSE(leader->bare);
+        EXPECT_TRUE(leader->zeroed);
+    }
+    EXPECT_FALSE(table_->is_low(0, true, true));
+    EXPECT_GE(frame_class.free_bytes(), table_->low_water_bytes());
+    EXPECT_LT(frame_class.free_bytes(), table_->low_water_bytes() + kHugePageBytes);
+    EXPECT_EQ(table_->usage().frame_bytes, frame_class.free_bytes() + kBlockBytes);
+}
+
+// Otherwise a fault that finds no frame free would evict what fits in the budget.
+TEST_F(ChunksAheadTest, LeaveRoomForThatOfAFault) {
+    const auto frames = open(16 * kMiB, false, 1);
+    FrameClass& frame_class = *frames[0]->frame_class;
+    ASSERT_TRUE(table_->charge_region(frame_class, kRegionBlocks, 4096));
+    const auto acquire = [&] {
+        return table_->acquire(frame_class, FrameTable::UseAhead::kNever, true);
+    };
+    const auto use_up = [&] {
+        while (!frame_class.free.empty()) acquire();
+    };
+    use_up();
+    size_t chunks = 0;
+    for (; Frame* const ahead = table_->next_chunk_ahead(); ++chunks) {
+        Frame* const wanted = acquire();
+        ASSERT_NE(wanted, nullptr);
+        EXPECT_GT(wanted->chunk_frames, 0u);
+        table_->chunk_populated(*wanted, true, true);
+        table_->chunk_populated(*ahead, true, false);
+        use_up();
+    }
+    EXPECT_GT(chunks, 1u);
+    EXPECT_FALSE(table_->is_low(0, true, true)) << "there is no room for more";
+}
+
+TEST_F(ChunksAheadTest, AreNoMoreThanTheBlocksNeed) {
+    const auto frames = open(64 * kMiB, false, 1);
+    FrameClass& frame_class = *frames[0]->frame_class;
+    ASSERT_TRUE(table_->charge_region(frame_class, kHugePageBytes / kBlockBytes, 4096));
+    EXPECT_EQ(table_->next_chunk_ahead(), nullptr);
+    ASSERT_TRUE(table_->charge_region(frame_class, 1, 4096));
+    Frame* const leader = table_->next_chunk_ahead();
+    ASSERT_NE(leader, nullptr);
+    table_->chunk_populated(*leader, true, false);
+    EXPECT_EQ(table_->next_chunk_ahead(), nullptr);
+}
+
+TEST_F(ChunksAheadTest, ThatGetNoPagesCountForNothingAndAreTheLast) {
+    const auto frames = open(64 * kMiB, false, 1);
+    FrameClass& frame_class = *frames[0]->frame_class;
+    ASSERT_TRUE(table_->charge_region(frame_class, kRegionBlocks, 4096));
+    const FrameTable::Usage before = table_->usage();
+    Frame* const leader = table_->next_chunk_ahead();
+    ASSERT_NE(leader, nullptr);
+    EXPECT_EQ(table_->usage().frame_bytes, before.frame_bytes + kHugePageBytes);
+    table_->chunk_populated(*leader, false, false);
+    EXPECT_EQ(table_->usage().frame_bytes, before.frame_bytes);
+    EXPECT_EQ(frame_class.bare.size(), kHugePageBytes / kBlockBytes);
+    EXPECT_FALSE(table_->is_populating());
+    EXPECT_EQ(table_->next_chunk_ahead(), nullptr) << "what has no pages comes first";
 }
 
 }  // namespace

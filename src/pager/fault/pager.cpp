@@ -300,7 +300,7 @@ Frame* Pager::take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead
     const uint64_t frames = leads_chunk ? frame->chunk_frames : 1;
     const int error = engine_.populate(frame->memory, frames * frame_class.block_bytes);
     if (leads_chunk) {
-        frames_.chunk_populated(*frame, error == 0);
+        frames_.chunk_populated(*frame, error == 0, true);
         if (keeper_ != nullptr) keeper_->kick();  // its read-ahead may wait for the others
     }
     if (error == 0) {
@@ -343,6 +343,11 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
             ++failures;
             continue;
         }
+        // What fits in the budget is not evicted because its frames are on their way.
+        if (may_create && frames_.is_populating()) {
+            frames_.wait_progress(seen);
+            continue;
+        }
         // Where the store refuses writes, blocks that need none can still go.
         const Eviction eviction = evict_inline(failures > 0, &failure);
         if (eviction == Eviction::kDone) continue;
@@ -369,13 +374,18 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
 }
 
 void Pager::kick_if_low() noexcept {
-    if (keeper_ != nullptr && evicts_ahead() && frames_.available_bytes() < low_water_bytes()) {
-        keeper_->kick();
-    }
+    if (keeper_ == nullptr || !works_ahead_ || keeper_->is_cleaning_at_most()) return;
+    const uint64_t reserved_bytes = virtual_bytes.load(std::memory_order_relaxed);
+    if (frames_.is_low(reserved_bytes, may_evict_ahead(), populates_ahead())) keeper_->kick();
 }
 
-uint64_t Pager::low_water_bytes() noexcept {
-    return std::min<uint64_t>(frames_.frame_budget_bytes() / 16, 8 * kMiB);
+bool Pager::populate_ahead() noexcept {
+    if (!populates_ahead()) return false;
+    Frame* const leader = frames_.next_chunk_ahead();
+    if (leader == nullptr) return false;
+    const int error = engine_.populate_ahead(leader->memory, leader->chunk_frames * leader->bytes);
+    frames_.chunk_populated(*leader, error == 0, false);
+    return error == 0;
 }
 
 Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) noexcept {

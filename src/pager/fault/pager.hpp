@@ -31,6 +31,9 @@ public:
     virtual ~KeeperSignal() = default;
     // Wakes the keeper if it sleeps.  Async-signal-safe.
     virtual void kick() noexcept = 0;
+    // Whether as many write-backs are in flight as it allows itself; it looks for more to do when
+    // one of them ends.  Async-signal-safe.
+    virtual bool is_cleaning_at_most() const noexcept = 0;
 };
 
 // Blocks to be read ahead: first, first + step, ...
@@ -148,13 +151,13 @@ public:
     bool is_overcommitted() noexcept {
         return virtual_bytes.load(std::memory_order_relaxed) > frames_.frame_budget_bytes();
     }
-    // Whether the keeper frees frames before they are needed.  Round robin evicts on faults only,
-    // unless read-ahead needs frames.
-    bool evicts_ahead() noexcept {
-        return works_ahead_ && is_overcommitted() &&
-               (read_ahead_blocks_ > 0 || frames_.replacement() != Replacement::kRoundRobin);
-    }
-    uint64_t low_water_bytes() noexcept;
+    // Whether the keeper frees frames before they are needed.
+    bool evicts_ahead() noexcept { return may_evict_ahead() && is_overcommitted(); }
+
+    // For the keeper: gives pages to the frames that a growing pool will want next, so that faults
+    // need not wait while the kernel finds and clears memory.  False when none are wanted, or none
+    // can be had.
+    bool populate_ahead() noexcept;
 
     store::Store& store() noexcept { return store_; }
     FrameTable& frames() noexcept { return frames_; }
@@ -226,6 +229,13 @@ private:
     hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
+    // Engines that copy need no pages before a block leaves.
+    bool populates_ahead() const noexcept { return works_ahead_ && !engine_.copies(); }
+    // Round robin evicts on faults only, unless read-ahead needs frames.
+    bool may_evict_ahead() const noexcept {
+        return works_ahead_ &&
+               (read_ahead_blocks_ > 0 || frames_.replacement() != Replacement::kRoundRobin);
+    }
 
     // Sparse blocks (sparse.cpp).  kRetry: the block has changed meanwhile, look again.
     enum class Served { kDone, kRetry };

@@ -39,13 +39,17 @@ int MovingEngine::attach_arena(std::byte* arena, size_t bytes) noexcept {
 
 int MovingEngine::populate(std::byte* slot, size_t bytes) noexcept {
     if (reinterpret_cast<uintptr_t>(slot) % kHugePageBytes == 0 && bytes % kHugePageBytes == 0) {
-        return populate_contiguous(slot, bytes);
+        return populate_contiguous(nursery_, slot, bytes);
     }
     if (bytes >= kContiguousBytesMin && populate_from_nursery(slot, bytes)) return 0;
     size_t copied = 0;
     const int error = userfault_.copy(slot, zeros_.address(), bytes, false, &copied);
     if (error != 0) sys::advise(slot, bytes, MADV_DONTNEED);
     return error;
+}
+
+int MovingEngine::populate_ahead(std::byte* slot, size_t bytes) noexcept {
+    return populate_contiguous(keepers_nursery_, slot, bytes);
 }
 
 int MovingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes,
@@ -135,20 +139,20 @@ void MovingEngine::take_back(std::byte* target, std::byte* source, size_t bytes)
 // of a block then have one segment instead of one per page.  Every page returns to its own slot
 // for ever, so they stay neighbours.  A huge page is split here once, and not while it is all
 // zeros, because the kernel would then replace its parts by the shared zero page.
-int MovingEngine::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
-    const sys::LockGuard guard(populating_);
+int MovingEngine::populate_contiguous(Nursery& nursery, std::byte* slot, size_t bytes) noexcept {
+    const sys::LockGuard guard(nursery.lock);
     int error = 0;
     size_t done = 0;
     for (; done < bytes && error == 0; done += kHugePageBytes) {
-        error = renew_nursery();
-        if (error == 0) error = leave_nursery(slot + done, kOsPageBytes, kBusyTriesMax);
+        error = renew(nursery);
+        if (error == 0) error = leave(nursery, slot + done, kOsPageBytes, kBusyTriesMax);
         if (error == 0) {
-            error = leave_nursery(slot + done + kOsPageBytes, kHugePageBytes - kOsPageBytes,
-                                  kBusyTriesMax);
+            error = leave(nursery, slot + done + kOsPageBytes, kHugePageBytes - kOsPageBytes,
+                          kBusyTriesMax);
         }
     }
     if (error != 0) {
-        clear_nursery();
+        clear(nursery);
         sys::advise(slot, bytes, MADV_DONTNEED);
     }
     return error;
@@ -157,42 +161,43 @@ int MovingEngine::populate_contiguous(std::byte* slot, size_t bytes) noexcept {
 // A frame that is populated alone, after its pages had been given up for others: a part of a huge
 // page, the rest of which stays for the next ones.  False: others are at it, or it has failed.
 bool MovingEngine::populate_from_nursery(std::byte* slot, size_t bytes) noexcept {
-    if (!populating_.try_lock()) return false;
-    nursery_used_ = round_up(nursery_used_, bytes);
-    int error = nursery_used_ + bytes > kHugePageBytes ? renew_nursery() : 0;
-    if (error == 0) error = leave_nursery(slot, bytes, 0);  // others wait, and single pages will do
+    if (!nursery_.lock.try_lock()) return false;
+    nursery_.used = round_up(nursery_.used, bytes);
+    int error = nursery_.used + bytes > kHugePageBytes ? renew(nursery_) : 0;
+    // Others wait, and single pages will do.
+    if (error == 0) error = leave(nursery_, slot, bytes, 0);
     if (error != 0) {
-        clear_nursery();
+        clear(nursery_);
         sys::advise(slot, bytes, MADV_DONTNEED);
     }
-    populating_.unlock();
+    nursery_.lock.unlock();
     return error == 0;
 }
 
-int MovingEngine::renew_nursery() noexcept {
-    nursery_used_ = kHugePageBytes;
-    int error = nursery_.renew();
-    if (error == 0) error = nursery_.advise(MADV_DONTFORK);
+int MovingEngine::renew(Nursery& nursery) noexcept {
+    nursery.used = kHugePageBytes;
+    int error = nursery.memory.renew();
+    if (error == 0) error = nursery.memory.advise(MADV_DONTFORK);
     if (error != 0) return error;
-    nursery_.advise(MADV_HUGEPAGE);
-    mark_pages(nursery_.address(), kHugePageBytes, std::byte{1});
-    nursery_used_ = 0;
+    nursery.memory.advise(MADV_HUGEPAGE);
+    mark_pages(nursery.memory.address(), kHugePageBytes, std::byte{1});
+    nursery.used = 0;
     return 0;
 }
 
-int MovingEngine::leave_nursery(std::byte* slot, size_t bytes, uint32_t tries) noexcept {
+int MovingEngine::leave(Nursery& nursery, std::byte* slot, size_t bytes, uint32_t tries) noexcept {
     size_t moved = 0;
     const int error =
-        move_when_free(slot, nursery_.address() + nursery_used_, bytes, tries, &moved);
+        move_when_free(slot, nursery.memory.address() + nursery.used, bytes, tries, &moved);
     if (error != 0) return error;
-    nursery_used_ += bytes;
+    nursery.used += bytes;
     mark_pages(slot, bytes, std::byte{0});
     return 0;
 }
 
-void MovingEngine::clear_nursery() noexcept {
-    sys::advise(nursery_.address(), kHugePageBytes, MADV_DONTNEED);
-    nursery_used_ = kHugePageBytes;
+void MovingEngine::clear(Nursery& nursery) noexcept {
+    sys::advise(nursery.memory.address(), kHugePageBytes, MADV_DONTNEED);
+    nursery.used = kHugePageBytes;
 }
 
 int MovingEngine::install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept {

@@ -31,17 +31,19 @@ public:
     static constexpr uint32_t kScratchBuffers = 8;
 
     // `scratch`: kScratchBuffers of kScratchBytes; `zeros`: kBlockBytesMax, never written;
-    // `nursery`: one huge page, aligned.
+    // `nursery` and `keepers_nursery`: one huge page each, aligned.
     MovingEngine(sys::Userfault userfault, sys::Mapping scratch, sys::Mapping zeros,
-                 sys::Mapping nursery)
+                 sys::Mapping nursery, sys::Mapping keepers_nursery)
         : userfault_(std::move(userfault)),
           scratch_(std::move(scratch), kScratchBytes),
           zeros_(std::move(zeros)),
-          nursery_(std::move(nursery)) {}
+          nursery_(std::move(nursery)),
+          keepers_nursery_(std::move(keepers_nursery)) {}
 
     int attach(std::byte* range, size_t bytes) noexcept override;
     int attach_arena(std::byte* arena, size_t bytes) noexcept override;
     int populate(std::byte* slot, size_t bytes) noexcept override;
+    int populate_ahead(std::byte* slot, size_t bytes) noexcept override;
     int install_writable(std::byte* block, std::byte* slot, size_t bytes,
                          FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
@@ -65,17 +67,26 @@ protected:
     sys::Userfault userfault_;
 
 private:
+    // Where huge pages are born, one at a time.
+    struct Nursery {
+        explicit Nursery(sys::Mapping mapping) : memory(std::move(mapping)) {}
+
+        sys::RankedLock lock{sys::LockRank::kLeaf};
+        const sys::Mapping memory;
+        size_t used HANARE_GUARDED_BY(lock) = kHugePageBytes;
+    };
+
     int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     // EBUSY after so many more tries.
     int move_when_free(std::byte* target, std::byte* source, size_t bytes, uint32_t tries,
                        size_t* moved) noexcept;
     void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept;
-    int populate_contiguous(std::byte* slot, size_t bytes) noexcept;
+    int populate_contiguous(Nursery& nursery, std::byte* slot, size_t bytes) noexcept;
     bool populate_from_nursery(std::byte* slot, size_t bytes) noexcept;
-    int renew_nursery() noexcept HANARE_REQUIRES(populating_);
-    int leave_nursery(std::byte* slot, size_t bytes, uint32_t tries) noexcept
-        HANARE_REQUIRES(populating_);
-    void clear_nursery() noexcept HANARE_REQUIRES(populating_);
+    int renew(Nursery& nursery) noexcept HANARE_REQUIRES(nursery.lock);
+    int leave(Nursery& nursery, std::byte* slot, size_t bytes, uint32_t tries) noexcept
+        HANARE_REQUIRES(nursery.lock);
+    void clear(Nursery& nursery) noexcept HANARE_REQUIRES(nursery.lock);
     int install_protected(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                       bool* written) noexcept;
@@ -83,9 +94,8 @@ private:
     sys::ThreadCount threads_;
     BufferPool scratch_;  // copies made while a block is installed
     sys::Mapping zeros_;
-    sys::RankedLock populating_{sys::LockRank::kLeaf};
-    sys::Mapping nursery_ HANARE_GUARDED_BY(populating_);  // where huge pages are born
-    size_t nursery_used_ HANARE_GUARDED_BY(populating_) = kHugePageBytes;
+    Nursery nursery_;          // of faulting threads
+    Nursery keepers_nursery_;  // empty but while the keeper populates
 };
 
 class SigbusMove final : public MovingEngine {
