@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The definition behind ours of a libc function: libc's own, or that of a sanitizer run-time.
-// Looked up when first needed, without a static constructor; claim_signal looks all of them up, so
-// that afterwards a signal handler never calls the dynamic linker.
+// Looked up when first needed, since constructors of other libraries may come first; signals.cpp
+// looks all of them up when the library is loaded, so that no signal handler calls the dynamic
+// linker.
 #pragma once
 
 #include <atomic>

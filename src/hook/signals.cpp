@@ -21,6 +21,13 @@ namespace hanare::hook {
 
 namespace {
 
+// When the library is loaded: a handler may call a wrapper before any signal is claimed.
+[[gnu::constructor]] void resolve_wrapped_functions() noexcept {
+    resolve_action_functions();
+    resolve_mask_functions();
+    resolve_thread_functions();
+}
+
 constexpr int kSignalsMax = 64;
 constexpr SignalBits kAllSignals = sys::kEverySignal;
 
@@ -174,9 +181,6 @@ Result<void> claim_signal(int signal_number, SignalReceiver receiver) {
     if (!claim.receiver.compare_exchange_strong(nobody, receiver)) {
         return fail(HANARE_STATUS_BUSY, "signal %d is already claimed", signal_number);
     }
-    resolve_action_functions();
-    resolve_mask_functions();
-    resolve_thread_functions();
     record_current(pair.signal_number, claim.signal);
     record_current(pair.stand_in, claim.stand_in);
     claim.kept.store(true, std::memory_order_release);

@@ -2,7 +2,7 @@
 //
 // libc's functions that set dispositions.  The mask of a handler of any other signal is stored in
 // the kernel as a kernel mask, so that no handler blocks a claimed signal, and given back as the
-// program set it.  Async-signal-safe after the first claim, as libc's are.
+// program set it.  Async-signal-safe, as libc's are.
 #include <cerrno>
 #include <csignal>
 

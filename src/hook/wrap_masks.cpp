@@ -2,7 +2,7 @@
 //
 // libc's functions that block signals or wait for them: masks are translated on the way in and
 // out (signal_mask.hpp).  Sets are copied, so that the caller's may lie in far memory.
-// Async-signal-safe after the first claim, as libc's are.
+// Async-signal-safe, as libc's are.
 #include <poll.h>
 
 #include <csignal>

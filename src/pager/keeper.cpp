@@ -178,6 +178,7 @@ bool Keeper::evict_some() noexcept {
         const uint64_t evicted = evict_next();
         if (evicted == 0) break;
         bytes += evicted;
+        if (channel_->has_completed()) break;  // somebody may wait for it
     }
     return bytes > 0;
 }

@@ -54,6 +54,7 @@ class FileChannel : public IoChannel {
 public:
     bool submit(IoRequest& request) noexcept final;
     IoRequest* next_completed() noexcept final;
+    bool has_completed() const noexcept final { return first_completed_ != nullptr; }
     size_t in_flight() const noexcept final { return in_flight_; }
 
     // In the child of a fork: closes descriptors.  Async-signal-safe.
@@ -74,7 +75,6 @@ protected:
 
     // `os_errno` 0 means success.
     void complete(IoRequest& request, int os_errno) noexcept;
-    bool has_completed() const noexcept { return first_completed_ != nullptr; }
     int file() const noexcept { return file_.descriptor.number(); }
 
 private:

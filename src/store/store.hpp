@@ -46,6 +46,8 @@ public:
     virtual void flush() noexcept = 0;
     // The next completed transfer, nullptr when there is none now.  Never waits.
     virtual IoRequest* next_completed() noexcept = 0;
+    // Whether it has one without asking the operating system, as where transfers are synchronous.
+    virtual bool has_completed() const noexcept = 0;
     // Returns when a transfer is completed, notify() was called since the last wait, or
     // `timeout_ms` has passed (negative: no limit).
     virtual void wait(int timeout_ms) noexcept = 0;

@@ -57,7 +57,7 @@ public:
 
     // Gives an empty slot pages full of zeros.
     virtual int populate(std::byte* slot, size_t bytes) noexcept = 0;
-    // The same for the keeper, and whole huge pages: no fault waits for it.
+    // The same for the keeper, and whole huge pages, without a lock that faulting threads take.
     virtual int populate_ahead(std::byte* slot, size_t bytes) noexcept {
         return populate(slot, bytes);
     }

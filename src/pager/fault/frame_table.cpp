@@ -79,7 +79,9 @@ Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may
             const sys::LockGuard guard(lock_);
             if (Frame* frame = take_free(frame_class)) return frame;
             if (Frame* frame = may_create ? create(frame_class) : nullptr) return frame;
-            Frame* frame = take_reclaimable(use_ahead);
+            // What fits in the budget is not given up because its frames are on their way.
+            const bool may_reclaim = use_ahead == UseAhead::kAlways || !is_populating();
+            Frame* frame = may_reclaim ? take_reclaimable(use_ahead) : nullptr;
             if (frame != nullptr && frame->frame_class == &frame_class) return frame;
             foreign = frame != nullptr ? frame : take_foreign_free(&frame_class);
         }
@@ -260,7 +262,7 @@ Frame* FrameTable::create_chunk(FrameClass& frame_class) noexcept {
     Frame* leader = new_frame(frame_class);
     leader->chunk_frames = frames;
     for (uint32_t i = 1; i < frames; ++i) new_frame(frame_class);
-    ++chunks_populating_;
+    chunks_begun_.fetch_add(1, std::memory_order_seq_cst);
     return leader;
 }
 
@@ -282,7 +284,7 @@ bool FrameTable::wants_chunk(const FrameClass& frame_class, uint64_t free_bytes)
 }
 
 FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
-    if (chunks_populating_ > 0) return nullptr;
+    if (is_populating()) return nullptr;
     for (FrameClass& frame_class : classes_) {
         if (wants_chunk(frame_class, free_bytes)) return &frame_class;
     }
@@ -326,14 +328,9 @@ void FrameTable::chunk_populated(Frame& leader, bool success, bool leader_in_use
             put(frame, success ? FrameQueue::kFree : FrameQueue::kBare);
         }
         leader.chunk_frames = 0;
-        --chunks_populating_;
+        chunks_ended_.fetch_add(1, std::memory_order_seq_cst);
     }
     note_progress();
-}
-
-bool FrameTable::is_populating() noexcept {
-    const sys::LockGuard guard(lock_);
-    return chunks_populating_ > 0;
 }
 
 Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {

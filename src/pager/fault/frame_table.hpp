@@ -96,8 +96,11 @@ public:
     // After a bare frame that leads a chunk was given: the pages of all its frames are there, or
     // none is.  They become free, but for the leader if it is in use.
     void chunk_populated(Frame& leader, bool success, bool leader_in_use) noexcept;
-    // Somebody is between the two: frames will be free soon.
-    bool is_populating() noexcept;
+    // Chunks that were given, and those of them whose end note_progress() has told or will tell.
+    // As long as they differ frames will be free soon.
+    uint32_t chunks_begun() const noexcept { return chunks_begun_.load(std::memory_order_seq_cst); }
+    uint32_t chunks_ended() const noexcept { return chunks_ended_.load(std::memory_order_seq_cst); }
+    bool is_populating() const noexcept { return chunks_ended() != chunks_begun(); }
 
     // Frees the pages of free and staged frames until the budget holds again.
     void trim() noexcept;
@@ -187,7 +190,6 @@ private:
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t probation_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t protected_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint32_t chunks_populating_ HANARE_GUARDED_BY(lock_) = 0;
     uint32_t evictions_ HANARE_GUARDED_BY(lock_) = 0;
     std::array<FrameClass, kFrameClasses> classes_ HANARE_GUARDED_BY(lock_);
     FrameClass sparse_class_ HANARE_GUARDED_BY(lock_);
@@ -197,6 +199,8 @@ private:
     IntrusiveList<Frame> inactive_ HANARE_GUARDED_BY(lock_);
     IntrusiveList<Frame> ahead_ HANARE_GUARDED_BY(lock_);
 
+    std::atomic<uint32_t> chunks_begun_{0};
+    std::atomic<uint32_t> chunks_ended_{0};
     std::atomic<uint32_t> progress_{0};
     std::atomic<uint32_t> progress_waiters_{0};
 };

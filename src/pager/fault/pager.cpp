@@ -327,6 +327,7 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
     bool may_create = true;
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
+        const uint32_t chunks_ended = frames_.chunks_ended();
         // Frames of a closing region come free only when everybody has left it.
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         failure = HANARE_STATUS_OK;
@@ -343,8 +344,9 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
             ++failures;
             continue;
         }
-        // What fits in the budget is not evicted because its frames are on their way.
-        if (may_create && frames_.is_populating()) {
+        // What fits in the budget is not evicted because its frames are on their way, or have come
+        // a moment too late.
+        if (may_create && frames_.chunks_begun() != chunks_ended) {
             frames_.wait_progress(seen);
             continue;
         }

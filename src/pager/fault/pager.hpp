@@ -32,7 +32,7 @@ public:
     // Wakes the keeper if it sleeps.  Async-signal-safe.
     virtual void kick() noexcept = 0;
     // Whether as many write-backs are in flight as it allows itself; it looks for more to do when
-    // one of them ends.  Async-signal-safe.
+    // one of them has ended well.  Async-signal-safe.
     virtual bool is_cleaning_at_most() const noexcept = 0;
 };
 
