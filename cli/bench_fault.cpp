@@ -81,7 +81,7 @@ Result<void> run_fault(const FaultFlags& flags) {
     }
     std::printf(
         "Time of one access that faults, median of %d; blocks in random order, one thread "
-        "on one CPU, so that nothing is done ahead; a demand read includes the device.\n"
+        "on one CPU; a demand read includes the device.\n"
         "Opening: of a pool and a region, once.\n\n%s",
         size.rounds, table.text().c_str());
     return json.write(records);
