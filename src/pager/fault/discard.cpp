@@ -50,13 +50,13 @@ void Pager::forget(Frame& frame) noexcept {
     Block& block = region.block(frame.block);
     block.stored_parts = 0;
     if (frame.sparse) {
-        region.dirty_bytes.fetch_sub(region.bytes_of_parts(frame.dirty), std::memory_order_relaxed);
+        region.remove_dirty(region.bytes_of_parts(frame.dirty));
         frame.dirty = 0;
         give_up_sparse(frame, 0, kStored);
         return;
     }
     if ((block.load() & kDirty) != 0) {
-        region.dirty_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
+        region.remove_dirty(region.block_bytes);
     }
     give_up_frame(frame, kStored | kDirty);
 }

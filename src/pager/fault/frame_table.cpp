@@ -353,7 +353,7 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
         } else {
             count(region.counters.clean_drops);
         }
-        region.resident_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
+        region.remove_resident(region.block_bytes);
         take_out(*frame);
         frame->region = nullptr;
         return frame;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/units.hpp"
 #include "pager/fault/checksum.hpp"
@@ -146,13 +147,13 @@ void Pager::attach_frame(Region& region, uint32_t index, Frame& frame) noexcept 
     frame.block = index;
     frame.unverified = false;
     region.block(index).frame.store(frame.index, std::memory_order_relaxed);
-    region.resident_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
+    region.add_resident(region.block_bytes);
 }
 
 // The owner leaves its transient state for an absent block; the frame is free again.
 void Pager::give_up_frame(Frame& frame, uint32_t flags) noexcept {
     Region& region = *frame.region;
-    region.resident_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
+    region.remove_resident(region.block_bytes);
     region.block(frame.block).leave(BlockState::kAbsent, 0, kSecondChance | flags);
     frames_.release(frame, false);
 }
@@ -227,6 +228,11 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
     const uint32_t word = block.load();
     const bool was_dirty = (word & kDirty) != 0;
     bool writable = write || was_dirty;
+    bool counted = was_dirty;
+    const auto count_dirty = [&] {
+        if (!std::exchange(counted, true)) region.add_dirty(region.block_bytes);
+    };
+    if (writable) count_dirty();
     std::byte* address = region.address_of(index);
     const int error = retry_after_evictions([&] {
         if (writable) {
@@ -237,15 +243,14 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
     });
     if (error != 0) {
         // Parts of it may have been mapped writable for a moment.
-        if (!was_dirty) region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
+        count_dirty();
         frames_.enqueue(frame, FrameQueue::kProbation);
         block.leave(BlockState::kStaged, kDirty);
         frames_.note_progress();
         return engine_failed(error);
     }
     if (engine_.copies()) frames_.empty_slot(frame);
-    if (writable && !was_dirty)
-        region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
+    if (writable) count_dirty();
     frames_.enqueue(frame,
                     (word & kSecondChance) != 0 ? FrameQueue::kProtected : FrameQueue::kProbation);
     block.leave(writable ? BlockState::kWritable : BlockState::kReadOnly, writable ? kDirty : 0,
@@ -257,15 +262,16 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
 // The caller owns kUpgrading.
 hanare_status Pager::upgrade(Region& region, uint32_t index) noexcept {
     Block& block = region.block(index);
+    count(region.counters.upgrade_faults);
+    region.add_dirty(region.block_bytes);
     const int error = retry_after_evictions(
         [&] { return engine_.allow_writes(region.address_of(index), region.block_bytes); });
     if (error != 0) {
+        region.remove_dirty(region.block_bytes);
         block.leave(BlockState::kReadOnly);
         frames_.note_progress();
         return engine_failed(error);
     }
-    count(region.counters.upgrade_faults);
-    region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
     block.leave(BlockState::kWritable, kDirty);
     frames_.note_progress();
     return HANARE_STATUS_OK;
@@ -283,9 +289,7 @@ bool Pager::map_again(Region& region, const void* address) noexcept {
         engine_failed(error);
         return false;
     }
-    if (block_word::state(word) == BlockState::kReadOnly) {
-        region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
-    }
+    if (block_word::state(word) == BlockState::kReadOnly) region.add_dirty(region.block_bytes);
     block.leave(BlockState::kWritable, kDirty);
     frames_.note_progress();
     return true;
@@ -467,8 +471,7 @@ hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty) noexce
             // What was moved and moved back has lost its write protection.
             // Where that fails, too, the program has unmapped them; its next access will tell.
             engine_.allow_writes(address, region.block_bytes);
-            if (!*dirty)
-                region.dirty_bytes.fetch_add(region.block_bytes, std::memory_order_relaxed);
+            if (!*dirty) region.add_dirty(region.block_bytes);
             block.leave(BlockState::kWritable, kDirty);
         }
         frames_.note_progress();
@@ -537,10 +540,10 @@ void Pager::finish_write(Frame& frame, hanare_status status, Park park) noexcept
     }
     count(region.counters.write_backs);
     count(region.counters.written_bytes, region.block_bytes);
-    region.dirty_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
+    region.remove_dirty(region.block_bytes);
     block.stored_parts = region.all_parts();
     if (park == Park::kFree) {
-        region.resident_bytes.fetch_sub(region.block_bytes, std::memory_order_relaxed);
+        region.remove_resident(region.block_bytes);
         block.leave(BlockState::kAbsent, kStored, kDirty | kSecondChance);
         frames_.release(frame, false);
     } else {

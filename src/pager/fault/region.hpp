@@ -94,6 +94,17 @@ struct Region {
                    : frame_class->frame(frame);
     }
 
+    // Before the pages can be used: with engine `thread` the program goes on, and may ask, as soon
+    // as they are there.
+    void add_resident(uint64_t bytes) noexcept { count(resident_bytes, bytes); }
+    void remove_resident(uint64_t bytes) noexcept {
+        resident_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+    void add_dirty(uint64_t bytes) noexcept { count(dirty_bytes, bytes); }
+    void remove_dirty(uint64_t bytes) noexcept {
+        dirty_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+
     void enter() noexcept { users_.fetch_add(1, std::memory_order_acq_rel); }
     // The region may be gone when this returns, so nothing of it is read after the count fell.
     void leave() noexcept {

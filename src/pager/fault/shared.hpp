@@ -12,16 +12,13 @@
 // former are mapped again, the latter never become content.
 #pragma once
 
-#include <utility>
-
-#include "pager/fault/engine.hpp"
-#include "sys/uffd.hpp"
+#include "pager/fault/userfault_engine.hpp"
 
 namespace hanare::pager {
 
-class Shared final : public Engine {
+class Shared final : public UserfaultEngine {
 public:
-    explicit Shared(sys::Userfault userfault) : userfault_(std::move(userfault)) {}
+    using UserfaultEngine::UserfaultEngine;
 
     const char* name() const noexcept override { return "shared"; }
     bool shares_regions() const noexcept override { return true; }
@@ -39,14 +36,13 @@ public:
     int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                  FilePlace place) noexcept override;
     int map_again(std::byte* block, size_t bytes) noexcept override;
+    // Parts are written back from the region, where a page may be unmapped at any time.
+    bool serves_parts() const noexcept override { return false; }
     int drop(std::byte* range, size_t bytes) noexcept override;
-    void abandon_in_child() noexcept override { userfault_.close(); }
 
 private:
     int copy_in(std::byte* block, const std::byte* slot, size_t bytes, bool write_protected,
                 size_t* done) noexcept;
-
-    sys::Userfault userfault_;
 };
 
 }  // namespace hanare::pager

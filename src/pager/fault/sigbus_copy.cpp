@@ -17,10 +17,6 @@ namespace {
 constexpr size_t kPartBytes = 256 * kKiB;
 }  // namespace
 
-int CopyingEngine::attach(std::byte* range, size_t bytes) noexcept {
-    return userfault_.register_range(range, bytes);
-}
-
 int CopyingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes,
                                     FilePlace) noexcept {
     return copy_in(block, slot, bytes, false);
@@ -30,29 +26,6 @@ int CopyingEngine::install_read_only(std::byte* block, std::byte* slot, size_t b
                                      bool* written) noexcept {
     *written = false;
     return copy_in(block, slot, bytes, true);
-}
-
-int CopyingEngine::allow_writes(std::byte* block, size_t bytes) noexcept {
-    return userfault_.write_protect(block, bytes, false);
-}
-
-int CopyingEngine::install_part(std::byte* part, const std::byte* content, size_t bytes,
-                                bool writable) noexcept {
-    // Of several pages none may be written while the others are missing: there may be no others.
-    const bool write_protected = !writable || bytes > kOsPageBytes;
-    size_t copied = 0;
-    int error = userfault_.copy(part, content, bytes, write_protected, &copied);
-    if (error == 0 && writable && write_protected) error = allow_writes(part, bytes);
-    if (error != 0 && copied > 0) discard(part, copied);
-    return error;
-}
-
-int CopyingEngine::forbid_writes(std::byte* block, size_t bytes) noexcept {
-    return userfault_.write_protect(block, bytes, true);
-}
-
-int CopyingEngine::discard(std::byte* part, size_t bytes) noexcept {
-    return sys::advise(part, bytes, MADV_DONTNEED);
 }
 
 int CopyingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {

@@ -6,19 +6,15 @@
 // MADV_DONTNEED.
 #pragma once
 
-#include <utility>
-
-#include "pager/fault/engine.hpp"
-#include "sys/uffd.hpp"
+#include "pager/fault/userfault_engine.hpp"
 
 namespace hanare::pager {
 
 // What all engines that copy do.
-class CopyingEngine : public Engine {
+class CopyingEngine : public UserfaultEngine {
 public:
-    explicit CopyingEngine(sys::Userfault userfault) : userfault_(std::move(userfault)) {}
+    using UserfaultEngine::UserfaultEngine;
 
-    int attach(std::byte* range, size_t bytes) noexcept override;
     int attach_arena(std::byte*, size_t) noexcept override { return 0; }
     // Pages of slots come and go; the kernel provides them, as zeros, when they are touched.
     int populate(std::byte*, size_t) noexcept override { return 0; }
@@ -27,20 +23,11 @@ public:
                          FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
-    int allow_writes(std::byte* block, size_t bytes) noexcept override;
     int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                  FilePlace place) noexcept override;
-    bool serves_parts() const noexcept override { return true; }
-    int install_part(std::byte* part, const std::byte* content, size_t bytes,
-                     bool writable) noexcept override;
-    int forbid_writes(std::byte* block, size_t bytes) noexcept override;
-    int discard(std::byte* part, size_t bytes) noexcept override;
-    void abandon_in_child() noexcept override { userfault_.close(); }
 
 protected:
     ~CopyingEngine() = default;
-
-    sys::Userfault userfault_;
 
 private:
     int copy_in(std::byte* block, std::byte* slot, size_t bytes, bool write_protected) noexcept;

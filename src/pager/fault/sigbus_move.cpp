@@ -29,10 +29,6 @@ void mark_pages(std::byte* memory, size_t bytes, std::byte mark) noexcept {
 
 }  // namespace
 
-int MovingEngine::attach(std::byte* range, size_t bytes) noexcept {
-    return userfault_.register_range(range, bytes);
-}
-
 int MovingEngine::attach_arena(std::byte* arena, size_t bytes) noexcept {
     return userfault_.register_range(arena, bytes);
 }
@@ -75,29 +71,6 @@ int MovingEngine::install_read_only(std::byte* block, std::byte* slot, size_t by
         HANARE_ASSERT(unprotect_error == 0);  // the pages are present
     }
     return error;
-}
-
-int MovingEngine::allow_writes(std::byte* block, size_t bytes) noexcept {
-    return userfault_.write_protect(block, bytes, false);
-}
-
-int MovingEngine::install_part(std::byte* part, const std::byte* content, size_t bytes,
-                               bool writable) noexcept {
-    // Of several pages none may be written while the others are missing: there may be no others.
-    const bool write_protected = !writable || bytes > kOsPageBytes;
-    size_t copied = 0;
-    int error = userfault_.copy(part, content, bytes, write_protected, &copied);
-    if (error == 0 && writable && write_protected) error = allow_writes(part, bytes);
-    if (error != 0 && copied > 0) discard(part, copied);
-    return error;
-}
-
-int MovingEngine::forbid_writes(std::byte* block, size_t bytes) noexcept {
-    return userfault_.write_protect(block, bytes, true);
-}
-
-int MovingEngine::discard(std::byte* part, size_t bytes) noexcept {
-    return sys::advise(part, bytes, MADV_DONTNEED);
 }
 
 int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {

@@ -16,16 +16,15 @@
 
 #include "base/units.hpp"
 #include "pager/fault/buffer_pool.hpp"
-#include "pager/fault/engine.hpp"
+#include "pager/fault/userfault_engine.hpp"
 #include "sys/lock.hpp"
 #include "sys/memory.hpp"
 #include "sys/thread_count.hpp"
-#include "sys/uffd.hpp"
 
 namespace hanare::pager {
 
 // What all engines that move pages do.
-class MovingEngine : public Engine {
+class MovingEngine : public UserfaultEngine {
 public:
     static constexpr size_t kScratchBytes = 256 * kKiB;
     static constexpr uint32_t kScratchBuffers = 8;
@@ -34,13 +33,12 @@ public:
     // `nursery` and `keepers_nursery`: one huge page each, aligned.
     MovingEngine(sys::Userfault userfault, sys::Mapping scratch, sys::Mapping zeros,
                  sys::Mapping nursery, sys::Mapping keepers_nursery)
-        : userfault_(std::move(userfault)),
+        : UserfaultEngine(std::move(userfault)),
           scratch_(std::move(scratch), kScratchBytes),
           zeros_(std::move(zeros)),
           nursery_(std::move(nursery)),
           keepers_nursery_(std::move(keepers_nursery)) {}
 
-    int attach(std::byte* range, size_t bytes) noexcept override;
     int attach_arena(std::byte* arena, size_t bytes) noexcept override;
     int populate(std::byte* slot, size_t bytes) noexcept override;
     int populate_ahead(std::byte* slot, size_t bytes) noexcept override;
@@ -48,23 +46,15 @@ public:
                          FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
-    int allow_writes(std::byte* block, size_t bytes) noexcept override;
     int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                  FilePlace place) noexcept override;
-    bool serves_parts() const noexcept override { return true; }
-    int install_part(std::byte* part, const std::byte* content, size_t bytes,
-                     bool writable) noexcept override;
-    int forbid_writes(std::byte* block, size_t bytes) noexcept override;
-    int discard(std::byte* part, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override {
-        userfault_.close();
+        UserfaultEngine::abandon_in_child();
         threads_.abandon_in_child();
     }
 
 protected:
     ~MovingEngine() = default;
-
-    sys::Userfault userfault_;
 
 private:
     // Where huge pages are born, one at a time.

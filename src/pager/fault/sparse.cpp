@@ -77,12 +77,14 @@ hanare_status Pager::use_part(const Fault& fault, Frame& frame, bool* was_mapped
     const uint64_t bit = bit_of(fault.part);
     int error = 0;
     if (fault.write && (frame.dirty & bit) == 0) {
+        count(region.counters.upgrade_faults);
+        region.add_dirty(region.part_bytes);
         error = engine_.allow_writes(address_of_part(region, fault.index, fault.part),
                                      region.part_bytes);
         if (error == 0) {
-            count(region.counters.upgrade_faults);
             frame.dirty |= bit;
-            region.dirty_bytes.fetch_add(region.part_bytes, std::memory_order_relaxed);
+        } else {
+            region.remove_dirty(region.part_bytes);
         }
     } else {
         *was_mapped = !fault.waited;
@@ -100,12 +102,16 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
     PartReads::Buffer buffer(part_reads_);
     const std::byte* content = nullptr;
     hanare_status status = load_part(fault, buffer, &content);
+    region.add_resident(region.part_bytes);
+    if (fault.write) region.add_dirty(region.part_bytes);
     if (status == HANARE_STATUS_OK) {
         const int error = engine_.install_part(address_of_part(region, fault.index, fault.part),
                                                content, region.part_bytes, fault.write);
         if (error != 0) status = engine_failed(error);
     }
     if (status != HANARE_STATUS_OK) {
+        region.remove_resident(region.part_bytes);
+        if (fault.write) region.remove_dirty(region.part_bytes);
         frames_.refund(region.part_bytes);
         if (frame.present == 0) {
             give_up_sparse(frame);
@@ -117,11 +123,7 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
     }
     std::atomic_ref(frame.present)
         .store(frame.present | bit_of(fault.part), std::memory_order_relaxed);
-    region.resident_bytes.fetch_add(region.part_bytes, std::memory_order_relaxed);
-    if (fault.write) {
-        frame.dirty |= bit_of(fault.part);
-        region.dirty_bytes.fetch_add(region.part_bytes, std::memory_order_relaxed);
-    }
+    if (fault.write) frame.dirty |= bit_of(fault.part);
     frames_.requeue_sparse(frame, frame.bytes + region.part_bytes);
     block.leave(BlockState::kSparse, fault.write ? kDirty : 0, kSecondChance);
     frames_.note_progress();
@@ -218,10 +220,9 @@ int Pager::absorb_sparse(Frame& sparse, Frame& whole) noexcept {
         allow_writes(sparse);
         return error;
     }
-    region.resident_bytes.fetch_sub(sparse.bytes, std::memory_order_relaxed);
+    region.remove_resident(sparse.bytes);
     if (sparse.dirty != 0) {
-        region.dirty_bytes.fetch_add(region.block_bytes - region.bytes_of_parts(sparse.dirty),
-                                     std::memory_order_relaxed);
+        region.add_dirty(region.block_bytes - region.bytes_of_parts(sparse.dirty));
     }
     attach_frame(region, index, whole);
     frames_.release(sparse, true);
@@ -273,7 +274,7 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
         const uint64_t bytes = region.bytes_of_parts(frame.dirty);
         count(region.counters.write_backs);
         count(region.counters.written_bytes, bytes);
-        region.dirty_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+        region.remove_dirty(bytes);
         block.stored_parts |= frame.dirty;
         frame.dirty = 0;
         if (park != Park::kKeep) {
@@ -303,7 +304,7 @@ void Pager::give_up_sparse(Frame& frame, uint32_t set, uint32_t clear) noexcept 
         const int error = engine_.discard(region.address_of(frame.block), region.block_bytes);
         HANARE_ASSERT(error == 0);
     }
-    region.resident_bytes.fetch_sub(frame.bytes, std::memory_order_relaxed);
+    region.remove_resident(frame.bytes);
     region.block(frame.block).leave(BlockState::kAbsent, set, kDirty | kSecondChance | clear);
     frames_.release(frame, true);
 }

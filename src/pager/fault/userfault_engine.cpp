@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/fault/userfault_engine.hpp"
+
+#include <sys/mman.h>
+
+#include "base/units.hpp"
+#include "sys/memory.hpp"
+
+namespace hanare::pager {
+
+int UserfaultEngine::attach(std::byte* range, size_t bytes) noexcept {
+    return userfault_.register_range(range, bytes);
+}
+
+int UserfaultEngine::discard(std::byte* pages, size_t bytes) noexcept {
+    return sys::advise(pages, bytes, MADV_DONTNEED);
+}
+
+int UserfaultEngine::allow_writes(std::byte* pages, size_t bytes) noexcept {
+    return userfault_.write_protect(pages, bytes, false);
+}
+
+int UserfaultEngine::install_part(std::byte* part, const std::byte* content, size_t bytes,
+                                  bool writable) noexcept {
+    // Of several pages none may be written while the others are missing: there may be no others.
+    const bool write_protected = !writable || bytes > kOsPageBytes;
+    size_t copied = 0;
+    int error = userfault_.copy(part, content, bytes, write_protected, &copied);
+    if (error == 0 && writable && write_protected) error = allow_writes(part, bytes);
+    if (error != 0 && copied > 0) discard(part, copied);
+    return error;
+}
+
+int UserfaultEngine::forbid_writes(std::byte* pages, size_t bytes) noexcept {
+    return userfault_.write_protect(pages, bytes, true);
+}
+
+}  // namespace hanare::pager
