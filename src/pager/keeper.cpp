@@ -263,7 +263,7 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
         const uint32_t word = block.load();
         switch (block_word::state(word)) {
             case BlockState::kAbsent:
-            case BlockState::kFilling:  // equal to the store
+            case BlockState::kFilling:  // not mapped, and equal to the store
             case BlockState::kReading: return Step::kNext;
             case BlockState::kStaged:
                 if ((word & block_word::kDirty) == 0 && !job.drop) return Step::kNext;

@@ -45,6 +45,21 @@ TEST(EngineErrorTest, SegvRemapLosesNothing) {
     EXPECT_GT(pool.stats().write_backs, 0u);
 }
 
+// What was mapped for a moment may have been written to.
+TEST(EngineErrorTest, ABlockThatIsMappedAtTheSecondTryIsDirty) {
+    if (const auto refusal = engine_refusal("segv-remap"); !refusal.empty()) {
+        GTEST_SKIP() << refusal;
+    }
+    FarPool pool({"segv-remap", kBlock}, kFramesMin + 8, kBytes);
+    std::byte* const region = pool.alloc(kBytes);
+    touch(region, kBlock, 0);
+    EXPECT_EQ(pool.stats(region).dirty_bytes, 0u);
+    inject::arm(inject::Call::kRemap, ENOMEM, 0, 1);
+    touch(region, kBlock, 1);
+    inject::disarm_all();
+    EXPECT_EQ(pool.stats(region).dirty_bytes, kBlock);
+}
+
 }  // namespace
 
 }  // namespace hanare::api_test

@@ -11,7 +11,8 @@
 // chosen, when the keeper evicts or reads ahead, when a transfer ends, whether a fault kicks.
 //
 // Sizes:    NF frames; OPS accesses per program thread; THIRD: what the third thread does;
-//           STORE_FAILS, MOVE_FAILS: how often a write to the store, a move of pages fails.
+//           STORE_FAILS, MOVE_FAILS: how often a write to the store, a move of pages fails;
+//           ONE_PAGE: every access writes to page 0.
 // Mutants:  BUG_*, one defect each; run.py expects an error in every one.
 
 #define NB 2    // blocks
@@ -529,7 +530,10 @@ inline make_resident(b, for_write) {
                 if
                 :: (word[b] & STORED) != 0 -> read_store(b)
                 :: else -> slot[2 * f] = 0; slot[2 * f + 1] = 0
-                fi
+                fi;
+#ifndef BUG_MAP_WHILE_FILLING
+                word[b] = TO(word[b], INSTALLING)  // Block::advance
+#endif
             };
             install(b, for_write);
             break
@@ -566,12 +570,16 @@ proctype Program(byte me; byte ops) {
     :: ops == 0 -> break
     :: ops > 0 ->
         atomic {
+#ifdef ONE_PAGE
+            i = 0; write = true
+#else
             if :: i = 0 :: i = 1 :: i = 2
 #ifdef ALL_PAGES
             :: i = 3
 #endif
             fi;
             if :: write = true :: write = false fi
+#endif
         };
         do
         :: atomic { page[i] != HOLE && !write -> assert(page[i] == truth[i]); break }

@@ -7,6 +7,14 @@
 
 namespace hanare::pager {
 
+void Block::advance(BlockState target) noexcept {
+    uint32_t seen = word.load(std::memory_order_relaxed);
+    do {
+        HANARE_ASSERT(block_word::transient(seen));
+    } while (!word.compare_exchange_weak(seen, block_word::with_state(seen, target),
+                                         std::memory_order_acq_rel));
+}
+
 void Block::leave(BlockState target, uint32_t set, uint32_t clear) noexcept {
     uint32_t seen = word.load(std::memory_order_relaxed);
     uint32_t next = 0;

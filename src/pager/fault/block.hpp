@@ -84,6 +84,9 @@ struct Block {
                                             std::memory_order_acq_rel);
     }
 
+    // The owner goes on to another transient state; whoever waits goes on waiting.
+    void advance(BlockState target) noexcept;
+
     // The owner leaves a transient state, sets and clears flags, and wakes whoever waits.
     void leave(BlockState target, uint32_t set = 0, uint32_t clear = 0) noexcept;
 

@@ -139,6 +139,8 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
         give_up_frame(*room.frame);
         return status;
     }
+    // From here on the program can write to it, so a flush has to wait.
+    block.advance(BlockState::kInstalling);
     return install(region, fault.index, fault.write);
 }
 
@@ -221,7 +223,7 @@ bool Pager::accept_staged(Region& region, uint32_t index) noexcept {
     return false;
 }
 
-// The caller owns kFilling or kInstalling and the frame holds the content.
+// The caller owns kInstalling and the frame holds the content.
 hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcept {
     Block& block = region.block(index);
     Frame& frame = *region.frame_of(block);
@@ -232,17 +234,19 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
     const auto count_dirty = [&] {
         if (!std::exchange(counted, true)) region.add_dirty(region.block_bytes);
     };
-    if (writable) count_dirty();
     std::byte* address = region.address_of(index);
+    bool tried = false;
     const int error = retry_after_evictions([&] {
+        // The last try may have mapped pages for a moment, in which they were written to.
+        if (std::exchange(tried, true)) writable = true;
         if (writable) {
+            count_dirty();
             return engine_.install_writable(address, frame.memory, region.block_bytes,
                                             place_of(region, index));
         }
         return engine_.install_read_only(address, frame.memory, region.block_bytes, &writable);
     });
     if (error != 0) {
-        // Parts of it may have been mapped writable for a moment.
         count_dirty();
         frames_.enqueue(frame, FrameQueue::kProbation);
         block.leave(BlockState::kStaged, kDirty);
@@ -282,14 +286,16 @@ bool Pager::map_again(Region& region, const void* address) noexcept {
     Block& block = region.block(index);
     const uint32_t word = block.load();
     if (!block_word::resident(word) || !block.try_enter(word, BlockState::kUpgrading)) return true;
+    const bool was_dirty = block_word::state(word) == BlockState::kWritable;
+    if (!was_dirty) region.add_dirty(region.block_bytes);
     const int error = engine_.map_again(region.address_of(index), region.block_bytes);
     if (error != 0) {
+        if (!was_dirty) region.remove_dirty(region.block_bytes);
         block.leave(block_word::state(word));
         frames_.note_progress();
         engine_failed(error);
         return false;
     }
-    if (block_word::state(word) == BlockState::kReadOnly) region.add_dirty(region.block_bytes);
     block.leave(BlockState::kWritable, kDirty);
     frames_.note_progress();
     return true;
@@ -470,8 +476,8 @@ hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty) noexce
         } else {
             // What was moved and moved back has lost its write protection.
             // Where that fails, too, the program has unmapped them; its next access will tell.
-            engine_.allow_writes(address, region.block_bytes);
             if (!*dirty) region.add_dirty(region.block_bytes);
+            engine_.allow_writes(address, region.block_bytes);
             block.leave(BlockState::kWritable, kDirty);
         }
         frames_.note_progress();

@@ -94,8 +94,8 @@ struct Region {
                    : frame_class->frame(frame);
     }
 
-    // Before the pages can be used: with engine `thread` the program goes on, and may ask, as soon
-    // as they are there.
+    // Added before the pages can be used, so that who has used one finds it counted; only that a
+    // write slipped in while a block was mapped for reading is known later.
     void add_resident(uint64_t bytes) noexcept { count(resident_bytes, bytes); }
     void remove_resident(uint64_t bytes) noexcept {
         resident_bytes.fetch_sub(bytes, std::memory_order_relaxed);

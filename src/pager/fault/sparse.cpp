@@ -102,16 +102,18 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
     PartReads::Buffer buffer(part_reads_);
     const std::byte* content = nullptr;
     hanare_status status = load_part(fault, buffer, &content);
-    region.add_resident(region.part_bytes);
-    if (fault.write) region.add_dirty(region.part_bytes);
     if (status == HANARE_STATUS_OK) {
+        region.add_resident(region.part_bytes);
+        if (fault.write) region.add_dirty(region.part_bytes);
         const int error = engine_.install_part(address_of_part(region, fault.index, fault.part),
                                                content, region.part_bytes, fault.write);
-        if (error != 0) status = engine_failed(error);
+        if (error != 0) {
+            region.remove_resident(region.part_bytes);
+            if (fault.write) region.remove_dirty(region.part_bytes);
+            status = engine_failed(error);
+        }
     }
     if (status != HANARE_STATUS_OK) {
-        region.remove_resident(region.part_bytes);
-        if (fault.write) region.remove_dirty(region.part_bytes);
         frames_.refund(region.part_bytes);
         if (frame.present == 0) {
             give_up_sparse(frame);

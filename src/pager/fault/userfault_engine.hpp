@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all engines do that catch accesses with userfaultfd: protection, and parts of blocks.
+// What engines that catch accesses with userfaultfd have in common: protection, and parts of
+// blocks.
 #pragma once
 
 #include <utility>
