@@ -31,6 +31,11 @@ struct uffdio_move {
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
+// Since 6.4.
+#ifndef UFFDIO_CONTINUE_MODE_WP
+#define UFFDIO_CONTINUE_MODE_WP (static_cast<__u64>(1) << 1)
+#endif
+
 // Since 6.6.
 #ifndef UFFDIO_POISON
 struct uffdio_poison {
@@ -240,12 +245,13 @@ int Userfault::poison(void* address, size_t bytes) const noexcept {
     return error;
 }
 
-int Userfault::map_present(void* address, size_t bytes) const noexcept {
+int Userfault::map_present(void* address, size_t bytes, bool write_protected) const noexcept {
     int error = EAGAIN;
     while (error == EAGAIN) {
         uffdio_continue request = {};
         request.range = {address_of(address), bytes};
         request.mode = UFFDIO_CONTINUE_MODE_DONTWAKE;
+        if (write_protected) request.mode |= UFFDIO_CONTINUE_MODE_WP;
         error = call(descriptor_, UFFDIO_CONTINUE, &request);
     }
     return error;

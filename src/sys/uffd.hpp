@@ -57,9 +57,9 @@ public:
     int copy(void* target, const void* source, size_t bytes, bool write_protected,
              size_t* copied_bytes) const noexcept;
 
-    // Maps missing pages of shared memory that are in the file.  EFAULT when one is not, EEXIST
-    // when one is mapped.
-    int map_present(void* address, size_t bytes) const noexcept;
+    // Maps missing pages of shared memory that are in the file, write-protected if so wished
+    // (EINVAL before Linux 6.4).  EFAULT when one is not there, EEXIST when one is mapped.
+    int map_present(void* address, size_t bytes, bool write_protected) const noexcept;
 
     // Sets or clears write protection of present pages.
     int write_protect(void* address, size_t bytes, bool on) const noexcept;

@@ -6,14 +6,17 @@
 #include <cerrno>
 #include <csetjmp>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "api/far_pool.hpp"
 #include "api/scenario.hpp"
@@ -385,6 +388,29 @@ TEST_F(SharedEngineTest, PagesThatLeaveTheMappingAreMappedAgain) {
     }
     EXPECT_EQ(wrong, 0u);
     EXPECT_EQ(mismatches(words, kBytes, 1), 0u);
+}
+
+TEST_F(SharedEngineTest, CleanBlocksThatAreMappedAgainStayClean) {
+    utsname system{};
+    int major = 0;
+    int minor = 0;
+    ASSERT_EQ(uname(&system), 0);
+    ASSERT_EQ(std::sscanf(system.release, "%d.%d", &major, &minor), 2);
+    if (std::pair(major, minor) < std::pair(6, 4)) {
+        GTEST_SKIP() << "before Linux 6.4 UFFDIO_CONTINUE does not protect";
+    }
+    FarPool pool({"shared", kBlock}, kFramesMin + 8, kBytes);
+    std::byte* const region = pool.alloc(kBytes);
+    poke(region, kBlock, 0, 7);
+    must(hanare_flush(pool.get(), region, kBlock));
+    EXPECT_EQ(touch(region, kBlock, 0), 7u);
+    ASSERT_EQ(madvise(region, kBlock, MADV_DONTNEED), 0);
+    EXPECT_EQ(touch(region, kBlock, 0), 7u);
+    EXPECT_EQ(pool.stats(region).dirty_bytes, 0u);
+    poke(region, kBlock, 0, 8);
+    EXPECT_EQ(pool.stats(region).dirty_bytes, kBlock);
+    pool.make_absent(region, kBlock);
+    EXPECT_EQ(touch(region, kBlock, 0), 8u);
 }
 
 API_TEST_SCENARIO(shared_page_taken_away) {

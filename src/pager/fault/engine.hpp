@@ -37,9 +37,10 @@ public:
 
     // Whether regions lie in files (Region::file).
     virtual bool shares_regions() const noexcept { return false; }
-    // Maps pages of a block again that the kernel has taken out of the region, and lets all of it
-    // be written.  Only for shared regions; a page that is gone is an error.
-    virtual int map_again(std::byte*, size_t) noexcept { return ENOSYS; }
+    // Maps pages of a block again that the kernel has taken out of the region.  *writable: whether
+    // the block can be written to, as it is and as it is left, also after an error.  Only for
+    // shared regions; a page that is gone is an error.
+    virtual int map_again(std::byte*, size_t, bool* /*writable*/) noexcept { return ENOSYS; }
 
     // Where accesses come from that wait until they are served (FaultService); nullptr where they
     // raise the signal at once.

@@ -286,19 +286,15 @@ bool Pager::map_again(Region& region, const void* address) noexcept {
     Block& block = region.block(index);
     const uint32_t word = block.load();
     if (!block_word::resident(word) || !block.try_enter(word, BlockState::kUpgrading)) return true;
-    const bool was_dirty = block_word::state(word) == BlockState::kWritable;
-    if (!was_dirty) region.add_dirty(region.block_bytes);
-    const int error = engine_.map_again(region.address_of(index), region.block_bytes);
-    if (error != 0) {
-        if (!was_dirty) region.remove_dirty(region.block_bytes);
-        block.leave(block_word::state(word));
-        frames_.note_progress();
-        engine_failed(error);
-        return false;
-    }
-    block.leave(BlockState::kWritable, kDirty);
+    const bool was_writable = block_word::state(word) == BlockState::kWritable;
+    bool writable = was_writable;
+    const int error = engine_.map_again(region.address_of(index), region.block_bytes, &writable);
+    if (writable && !was_writable) region.add_dirty(region.block_bytes);
+    block.leave(writable ? BlockState::kWritable : BlockState::kReadOnly, writable ? kDirty : 0);
     frames_.note_progress();
-    return true;
+    if (error == 0) return true;
+    engine_failed(error);
+    return false;
 }
 
 // A frame with pages, or nullptr.

@@ -83,12 +83,17 @@ int Shared::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace 
 
 int Shared::discard(std::byte* block, size_t bytes) noexcept { return make_hole(block, bytes); }
 
-int Shared::map_again(std::byte* block, size_t bytes) noexcept {
+int Shared::map_again(std::byte* block, size_t bytes, bool* writable) noexcept {
     for (size_t done = 0; done < bytes; done += kOsPageBytes) {
-        const int error = userfault_.map_present(block + done, kOsPageBytes);
+        int error = userfault_.map_present(block + done, kOsPageBytes, !*writable);
+        if (error == EINVAL && !*writable) {
+            // Before Linux 6.4 there is no protection in the same step.
+            *writable = true;
+            error = userfault_.map_present(block + done, kOsPageBytes, false);
+        }
         if (error != 0 && error != EEXIST) return error;
     }
-    return allow_writes(block, bytes);
+    return *writable ? allow_writes(block, bytes) : 0;
 }
 
 int Shared::drop(std::byte* range, size_t bytes) noexcept { return make_hole(range, bytes); }

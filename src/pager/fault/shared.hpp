@@ -35,7 +35,7 @@ public:
     int allow_writes(std::byte* block, size_t bytes) noexcept override;
     int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                  FilePlace place) noexcept override;
-    int map_again(std::byte* block, size_t bytes) noexcept override;
+    int map_again(std::byte* block, size_t bytes, bool* writable) noexcept override;
     // Parts are written back from the region, where a page may be unmapped at any time.
     bool serves_parts() const noexcept override { return false; }
     int drop(std::byte* range, size_t bytes) noexcept override;
