@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
+#include "base/units.hpp"
 #include "sys/file.hpp"
 #include "sys/inject.hpp"
 
@@ -94,6 +96,15 @@ int call(int descriptor, unsigned long request, void* argument) noexcept {
     const int error = ioctl(descriptor, request, argument) == 0 ? 0 : errno;
     errno = saved_errno;
     return error;
+}
+
+// Of private anonymous memory; one that is swapped out may count as missing.
+bool is_missing(const std::byte* page) noexcept {
+    const int saved_errno = errno;
+    unsigned char present = 0;
+    const int result = mincore(const_cast<std::byte*>(page), kOsPageBytes, &present);
+    errno = saved_errno;
+    return result == 0 && (present & 1) == 0;
 }
 
 }  // namespace
@@ -183,6 +194,13 @@ int Userfault::move(void* target, const void* source, size_t bytes,
                                UFFDIO_MOVE_MODE_DONTWAKE, 0};
         error = call(descriptor_, UFFDIO_MOVE, &request);
         if (request.move > 0) done += static_cast<size_t>(request.move);
+        // Linux 6.18 moves pages and then fails because they are there, when it has to try one
+        // again that somebody changed meanwhile (move_pages in mm/userfaultfd.c keeps the -EAGAIN).
+        // Nobody else fills the target, so there the page is, even if the source is swapped out.
+        if (error == EEXIST && is_missing(static_cast<const std::byte*>(source) + done)) {
+            done += kOsPageBytes;
+            error = 0;
+        }
         if (error != 0 && error != EAGAIN) break;
         error = 0;
     }

@@ -48,8 +48,9 @@ public:
     };
     int register_range(void* address, size_t bytes, Faults faults = kPrivate) const noexcept;
 
-    // Moves pages from `source` to the missing pages at `target`; the source pages become missing.
-    // Atomic per page against running threads.  *moved_bytes tells how far it came.
+    // Moves pages from `source` to the missing pages at `target`, which nobody else may fill
+    // meanwhile; the source pages become missing.  Atomic per page against running threads.
+    // *moved_bytes tells how far it came.
     int move(void* target, const void* source, size_t bytes, size_t* moved_bytes) const noexcept;
 
     // Fills missing pages at `target` with copies, write-protected if so wished.  *copied_bytes
