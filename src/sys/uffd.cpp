@@ -102,7 +102,10 @@ int call(int descriptor, unsigned long request, void* argument) noexcept {
 bool is_missing(const std::byte* page) noexcept {
     const int saved_errno = errno;
     unsigned char present = 0;
-    const int result = mincore(const_cast<std::byte*>(page), kOsPageBytes, &present);
+    int result = 0;
+    do {
+        result = mincore(const_cast<std::byte*>(page), kOsPageBytes, &present);
+    } while (result != 0 && errno == EAGAIN);
     errno = saved_errno;
     return result == 0 && (present & 1) == 0;
 }

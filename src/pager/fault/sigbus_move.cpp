@@ -76,8 +76,18 @@ int MovingEngine::install_read_only(std::byte* block, std::byte* slot, size_t by
 int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     size_t moved = 0;
     const int error = userfault_.move(slot, block, bytes, &moved);
-    if (error != 0) take_back(slot, block, moved);
+    if (error == 0) {
+        unprotect(slot, bytes);
+    } else {
+        take_back(slot, block, moved);
+    }
     return error;
+}
+
+// Pages lose their protection when they are moved, except those that are swapped out.
+void MovingEngine::unprotect(std::byte* pages, size_t bytes) noexcept {
+    const int error = userfault_.write_protect(pages, bytes, false);
+    HANARE_ASSERT(error == 0);  // the range is registered for it
 }
 
 // The kernel reports a direct read as complete a moment before it lets go of the pages, and
@@ -106,6 +116,7 @@ void MovingEngine::take_back(std::byte* target, std::byte* source, size_t bytes)
     size_t moved = 0;
     const int error = move_when_free(source, target, bytes, kBusyTriesMax, &moved);
     HANARE_ASSERT(error == 0);
+    unprotect(source, bytes);
 }
 
 // Pages that are neighbours in memory, as far as the kernel gives huge pages: direct transfers

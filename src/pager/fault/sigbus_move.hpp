@@ -71,6 +71,7 @@ private:
     int move_when_free(std::byte* target, std::byte* source, size_t bytes, uint32_t tries,
                        size_t* moved) noexcept;
     void take_back(std::byte* target, std::byte* source, size_t bytes) noexcept;
+    void unprotect(std::byte* pages, size_t bytes) noexcept;
     int populate_contiguous(Nursery& nursery, std::byte* slot, size_t bytes) noexcept;
     bool populate_from_nursery(std::byte* slot, size_t bytes) noexcept;
     int renew(Nursery& nursery) noexcept HANARE_REQUIRES(nursery.lock);
