@@ -13,6 +13,7 @@
 #include "base/units.hpp"
 #include "sys/file.hpp"
 #include "sys/inject.hpp"
+#include "sys/memory.hpp"
 
 // In kernel headers since 6.8.
 #ifndef UFFDIO_MOVE
@@ -110,6 +111,11 @@ bool is_missing(const std::byte* page) noexcept {
     return result == 0 && (present & 1) == 0;
 }
 
+// As opposed to one that is poisoned; not for a missing one.
+bool is_page(std::byte* page) noexcept {
+    return advise(page, kOsPageBytes, MADV_POPULATE_READ) == 0;
+}
+
 }  // namespace
 
 Userfault::Support Userfault::probe() noexcept {
@@ -199,8 +205,9 @@ int Userfault::move(void* target, const void* source, size_t bytes,
         if (request.move > 0) done += static_cast<size_t>(request.move);
         // Linux 6.18 moves pages and then fails because they are there, when it has to try one
         // again that somebody changed meanwhile (move_pages in mm/userfaultfd.c keeps the -EAGAIN).
-        // Nobody else fills the target, so there the page is, even if the source is swapped out.
-        if (error == EEXIST && is_missing(static_cast<const std::byte*>(source) + done)) {
+        // Nobody else fills the target, so a page that is there now has come from the source.
+        if (error == EEXIST && is_missing(static_cast<const std::byte*>(source) + done) &&
+            is_page(static_cast<std::byte*>(target) + done)) {
             done += kOsPageBytes;
             error = 0;
         }

@@ -21,12 +21,11 @@ int Threaded<Base>::readmit(std::byte* range, size_t bytes) noexcept {
     return sys::advise(range, bytes, MADV_DONTNEED);
 }
 
-// What an earlier fault on the block could not have may stand in the way of this one's, and may
-// come to do so meanwhile.  The step is told whether it has failed before.
+// What an earlier fault on the block could not have may stand in the way of this one's.  The step
+// is told whether it has failed before.
 template <typename Base>
 template <typename Step>
 int Threaded<Base>::without_refusals(std::byte* range, size_t bytes, Step step) noexcept {
-    if (has_refused_.load(std::memory_order_relaxed)) readmit(range, bytes);
     const int error = step(false);
     if (error != EEXIST || !has_refused_.load(std::memory_order_relaxed)) return error;
     readmit(range, bytes);
