@@ -79,7 +79,9 @@ bool FaultService::is_missed_by_writer(Region& region,
     Pager& pager = *region.pager;
     if (!event.missing || !pager.is_missed_by_writer(region, event.page)) return false;
     // Looked at once more, since it may have been written meanwhile, and then is absent rightly.
-    if (refuse(region, event.page) != 0 || !pager.is_missed_by_writer(region, event.page)) {
+    // Its owner has to get on, so this is done without owning the block.
+    if (engine_.refuse(event.page, kOsPageBytes, false) != 0 ||
+        !pager.is_missed_by_writer(region, event.page)) {
         return false;
     }
     telemetry::RawLine line;
@@ -128,11 +130,6 @@ void FaultService::wake(const Region& region, std::byte* page) noexcept {
     }
 }
 
-int FaultService::refuse(Region& region, std::byte* page) noexcept {
-    const int error = engine_.refuse(page, kOsPageBytes, false);
-    return error == EINVAL ? region.pager->refuse_absent(region, page) : error;
-}
-
 bool FaultService::give_up(Lease& lease, Region& region, const sys::Userfault::Event& event,
                            FaultOutcome outcome, telemetry::RawLine& line) noexcept {
     // A thread that runs may have faulted in a system call as well, and rarely it has gone on
@@ -141,8 +138,9 @@ bool FaultService::give_up(Lease& lease, Region& region, const sys::Userfault::E
     const bool in_system_call = state == sys::ThreadState::kInSystemCall;
     const char* const consequence = in_system_call ? kCallFails : "SIGBUS follows";
     explain_failure(line, region, event.page, event.write, outcome, consequence);
-    if (refuse(region, event.page) != 0) {
-        // The page has come meanwhile, or it is there without the right that is needed.
+    if (region.pager->refuse(region, event.page) != 0) {
+        // The page has come meanwhile, or is about to; or it is there without the right that is
+        // needed.
         if (!lease.faulter().is_page_lost(event.page, kRepeatsMax)) return false;
         sys::signal_thread(event.thread_id, SIGBUS);
         return true;

@@ -75,7 +75,6 @@ private:
     // True when `line` is to be told once the thread that waits for the page was woken.
     bool give_up(Lease& lease, Region& region, const sys::Userfault::Event& event,
                  FaultOutcome outcome, telemetry::RawLine& line) noexcept;
-    int refuse(Region& region, std::byte* page) noexcept;
     void wake(const Region& region, std::byte* page) noexcept;
     // May add a line, as readmit() does; the caller calls tell() later.
     void note_refusal(Refusal refusal) noexcept;

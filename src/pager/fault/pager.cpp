@@ -24,6 +24,17 @@ namespace {
 // Between two attempts at what the kernel has refused.
 constexpr uint32_t kRefusedPauseUs = 100;
 
+// In which a block is owned for a moment that changes nothing of what it holds.
+BlockState busy_state(BlockState state) {
+    switch (state) {
+        case BlockState::kStaged: return BlockState::kInstalling;
+        case BlockState::kSparse: return BlockState::kExtending;
+        case BlockState::kReadOnly:
+        case BlockState::kWritable: return BlockState::kUpgrading;
+        default: return BlockState::kFilling;
+    }
+}
+
 uint32_t flag_of(Park park) { return park == Park::kSecondChance ? kSecondChance : 0; }
 
 }  // namespace
@@ -567,15 +578,14 @@ bool Pager::is_missed_by_writer(Region& region, const std::byte* page) noexcept 
     return block.load() == word && (present >> region.part_of(page) & 1) != 0;
 }
 
-int Pager::refuse_absent(Region& region, std::byte* page) noexcept {
+int Pager::refuse(Region& region, std::byte* page) noexcept {
     Block& block = region.block(region.index_of(page));
     const uint32_t word = block.load();
-    if (block_word::state(word) != BlockState::kAbsent ||
-        !block.try_enter(word, BlockState::kFilling)) {
-        return EBUSY;
-    }
-    const int error = engine_.refuse(page, kOsPageBytes, true);
-    block.leave(BlockState::kAbsent);
+    const BlockState state = block_word::state(word);
+    if (block_word::transient(word) || !block.try_enter(word, busy_state(state))) return EBUSY;
+    const int error = engine_.refuse(page, kOsPageBytes, state == BlockState::kAbsent);
+    block.leave(state);
+    frames_.note_progress();
     return error;
 }
 
@@ -585,11 +595,8 @@ int Pager::readmit(Region& region, const std::byte* page) noexcept {
     Block& block = region.block(index);
     const uint32_t word = block.load();
     const BlockState state = block_word::state(word);
-    BlockState busy = BlockState::kFilling;
     if (block_word::resident(word)) return 0;
-    if (state == BlockState::kStaged) busy = BlockState::kInstalling;
-    if (state == BlockState::kSparse) busy = BlockState::kExtending;
-    if (block_word::transient(word) || !block.try_enter(word, busy)) return EBUSY;
+    if (block_word::transient(word) || !block.try_enter(word, busy_state(state))) return EBUSY;
     int error = 0;
     if (state != BlockState::kSparse || (region.frame_of(block)->present >> part & 1) == 0) {
         error =

@@ -124,9 +124,9 @@ public:
     // Whether a missing page belongs to a part that is being written to the store from where it is:
     // who writes may be who waits for it.
     bool is_missed_by_writer(Region& region, const std::byte* page) noexcept;
-    // For accesses that cannot be served (Engine::refuse, readmit).  EBUSY: not in this state of
-    // the block.
-    int refuse_absent(Region& region, std::byte* page) noexcept;
+    // For accesses that cannot be served (Engine::refuse, readmit); the block is owned meanwhile.
+    // EBUSY: somebody else owns it.
+    int refuse(Region& region, std::byte* page) noexcept;
     int readmit(Region& region, const std::byte* page) noexcept;
 
     // Forgets the content of a block: it is absent then, and zeros.  A pinned block keeps it.

@@ -113,6 +113,7 @@ int MovingEngine::move_when_free(std::byte* target, std::byte* source, size_t by
 
 // A block that is partly here and partly there has no state, so this cannot be given up.
 void MovingEngine::take_back(std::byte* target, std::byte* source, size_t bytes) noexcept {
+    if (bytes == 0) return;
     size_t moved = 0;
     const int error = move_when_free(source, target, bytes, kBusyTriesMax, &moved);
     HANARE_ASSERT(error == 0);
