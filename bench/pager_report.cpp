@@ -164,6 +164,14 @@ constexpr Goal kGoals[] = {
     {PagerCase::kMixed, "stream_kept", nullptr, "stream kept", 0.6, 0.85, false},
 };
 
+// Of the other engines' streams ("hanare:ENGINE") to those of Hanare's own choice.
+constexpr Goal kEngineGoal = {PagerCase::kSeqWrite, "rate", nullptr, "", 0.5, 0.8, false};
+
+bool is_stream(PagerCase which) { return !is_random(which) && which != PagerCase::kMixed; }
+bool is_engine(const std::string& system) {
+    return system.starts_with(std::string(kHanareSystem) + ":");
+}
+
 // Empty when it was not measured.
 std::vector<double> values_for(const PagerSamples& samples, const Goal& goal, int threads) {
     const std::string system = goal.system != nullptr ? goal.system : kHanareSystem;
@@ -210,24 +218,31 @@ std::string pager_goals(const PagerSamples& samples) {
     std::sort(thread_counts.begin(), thread_counts.end());
     thread_counts.erase(std::unique(thread_counts.begin(), thread_counts.end()),
                         thread_counts.end());
+    const auto add = [&table](const char* name, const std::string& threads, const std::string& what,
+                              const Goal& goal, const std::vector<double>& values) {
+        const Summary summary = summarize(values);
+        const bool known = !values.empty();
+        table.add_row({name, threads, what, known ? format("%.2f", summary.median) : kNone,
+                       known ? part_spread(summary) : kNone, format("%g", goal.floor),
+                       format("%g", goal.goal),
+                       known ? verdict(goal, summary.median) : "not measured"});
+    };
     for (const Goal& goal : kGoals) {
         bool any = false;
-        const auto add = [&](const std::string& threads, const std::vector<double>& values) {
-            const Summary summary = summarize(values);
-            const bool known = !values.empty();
-            table.add_row({pager_case_name(goal.which), threads, goal.text,
-                           known ? format("%.2f", summary.median) : kNone,
-                           known ? part_spread(summary) : kNone, format("%g", goal.floor),
-                           format("%g", goal.goal),
-                           known ? verdict(goal, summary.median) : "not measured"});
-        };
         for (const int threads : thread_counts) {
             const auto values = values_for(samples, goal, threads);
             if (values.empty()) continue;
             any = true;
-            add(std::to_string(threads), values);
+            add(pager_case_name(goal.which), std::to_string(threads), goal.text, goal, values);
         }
-        if (!any) add(kNone, {});
+        if (!any) add(pager_case_name(goal.which), kNone, goal.text, goal, {});
+    }
+    for (const RowKey& row : rows_of(samples)) {
+        if (!is_stream(row.which) || !is_engine(row.system)) continue;
+        auto values = ratios(samples, row, kEngineGoal.metric);
+        for (double& value : values) value = 1 / value;
+        add(pager_case_name(row.which), std::to_string(row.threads),
+            "rate of " + row.system + " / rate", kEngineGoal, values);
     }
     return table.text();
 }
