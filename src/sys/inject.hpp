@@ -19,6 +19,7 @@ enum class Call : uint32_t {
     kUringSetup,
     kUserfaultfd,
     kMove,     // UFFDIO_MOVE
+    kFill,     // UFFDIO_COPY, UFFDIO_ZEROPAGE; fails behind the first page
     kPoison,   // UFFDIO_POISON
     kRemap,    // moving a mapping
     kProtect,  // mprotect

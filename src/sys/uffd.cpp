@@ -116,6 +116,23 @@ bool is_page(std::byte* page) noexcept {
     return advise(page, kOsPageBytes, MADV_POPULATE_READ) == 0;
 }
 
+// Repeats request(done, bytes, &filled) until everything is filled.
+template <typename Request>
+int fill(size_t bytes, size_t* filled_bytes, Request request) noexcept {
+    size_t done = 0;
+    int error = 0;
+    while (done < bytes && error == 0) {
+        const int injected = inject::next_errno(inject::Call::kFill);
+        int64_t filled = 0;
+        error = request(done, injected != 0 ? kOsPageBytes : bytes - done, &filled);
+        if (filled > 0) done += static_cast<size_t>(filled);
+        if (error == EAGAIN) error = 0;
+        if (error == 0) error = injected;
+    }
+    *filled_bytes = done;
+    return error;
+}
+
 }  // namespace
 
 Userfault::Support Userfault::probe() noexcept {
@@ -220,22 +237,28 @@ int Userfault::move(void* target, const void* source, size_t bytes,
 
 int Userfault::copy(void* target, const void* source, size_t bytes, bool write_protected,
                     size_t* copied_bytes) const noexcept {
-    size_t done = 0;
-    int error = 0;
-    while (done < bytes) {
+    return fill(bytes, copied_bytes, [&](size_t done, size_t step_bytes, int64_t* copied) {
         uffdio_copy request = {};
         request.dst = address_of(target) + done;
         request.src = address_of(source) + done;
-        request.len = bytes - done;
+        request.len = step_bytes;
         request.mode = UFFDIO_COPY_MODE_DONTWAKE;
         if (write_protected) request.mode |= UFFDIO_COPY_MODE_WP;
-        error = call(descriptor_, UFFDIO_COPY, &request);
-        if (request.copy > 0) done += static_cast<size_t>(request.copy);
-        if (error != 0 && error != EAGAIN) break;
-        error = 0;
-    }
-    *copied_bytes = done;
-    return error;
+        const int error = call(descriptor_, UFFDIO_COPY, &request);
+        *copied = request.copy;
+        return error;
+    });
+}
+
+int Userfault::zero(void* target, size_t bytes, size_t* filled_bytes) const noexcept {
+    return fill(bytes, filled_bytes, [&](size_t done, size_t step_bytes, int64_t* filled) {
+        uffdio_zeropage request = {};
+        request.range = {address_of(target) + done, step_bytes};
+        request.mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE;
+        const int error = call(descriptor_, UFFDIO_ZEROPAGE, &request);
+        *filled = request.zeropage;
+        return error;
+    });
 }
 
 bool Userfault::next_event(Event* event) const noexcept {

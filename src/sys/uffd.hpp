@@ -58,6 +58,9 @@ public:
     int copy(void* target, const void* source, size_t bytes, bool write_protected,
              size_t* copied_bytes) const noexcept;
 
+    // Fills missing pages at `target` with zeros, writable.  *filled_bytes tells how far it came.
+    int zero(void* target, size_t bytes, size_t* filled_bytes) const noexcept;
+
     // Maps missing pages of shared memory that are in the file, write-protected if so wished
     // (EINVAL before Linux 6.4).  EFAULT when one is not there, EEXIST when one is mapped.
     int map_present(void* address, size_t bytes, bool write_protected) const noexcept;

@@ -45,6 +45,35 @@ TEST(EngineErrorTest, SegvRemapLosesNothing) {
     EXPECT_GT(pool.stats().write_backs, 0u);
 }
 
+// The kernel has no memory left now and then, behind the first page of a block.  Blocks are
+// discarded, so that zeros are mapped from frames that held something else.
+class FillErrorTest : public EngineTest {};
+
+TEST_P(FillErrorTest, NothingIsLost) {
+    FarPool pool({GetParam(), kBlock}, kFramesMin + 8, kBytes, 4);
+    uint64_t* const words = pool.alloc_words(kBytes);
+    constexpr uint64_t kBlockWords = kBlock / sizeof(uint64_t);
+    std::vector<uint64_t> shadow(kBytes / sizeof(uint64_t), 0);
+    Prng random(sys::testing::test_seed());
+    uint64_t wrong = 0;
+    for (int step = 0; step < 6000; ++step) {
+        inject::arm(inject::Call::kFill, ENOMEM, random.below(4), 1 + random.below(3));
+        const uint64_t word = random.below(shadow.size());
+        if (random.below(2) == 0) words[word] = shadow[word] = random.next();
+        const uint64_t first = random.below(kBlocks) * kBlockWords;
+        for (uint64_t i = first; i < first + kBlockWords; i += 61) wrong += words[i] != shadow[i];
+        if (random.below(4) != 0) continue;
+        inject::disarm_all();
+        must(hanare_advise(pool.get(), words + first, kBlock, HANARE_ADVICE_DISCARD));
+        std::fill_n(shadow.begin() + static_cast<ptrdiff_t>(first), kBlockWords, 0);
+    }
+    inject::disarm_all();
+    for (uint64_t i = 0; i < shadow.size(); ++i) wrong += words[i] != shadow[i];
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_GT(pool.stats().write_backs, 0u);
+}
+API_TEST_WITH_ENGINES(FillErrorTest);
+
 // What was mapped for a moment may have been written to.
 TEST(EngineErrorTest, ABlockThatIsMappedAtTheSecondTryIsDirty) {
     if (const auto refusal = engine_refusal("segv-remap"); !refusal.empty()) {

@@ -293,10 +293,18 @@ API_TEST_SCENARIO(another_process_makes_a_mistake) {
     SCENARIO_CHECK(other.give(pool.get(), words));
     other.start('m');
     uint64_t tag = 1;
+    uint64_t* const fresh = words + kBytes / 2 / sizeof(uint64_t);
     while (!other.answered()) {
         SCENARIO_CHECK(mismatches(words, kBytes / 2, tag) == 0);
         fill(words, kBytes / 2, ++tag);
-        SCENARIO_CHECK(non_zeros(words + kBytes / 16, kBytes / 2) == 0);
+        SCENARIO_CHECK(non_zeros(fresh, kBytes / 2) == 0);
+        *fresh = tag;
+        fresh[kBytes / 2 / sizeof(uint64_t) - 1] = tag;
+        SCENARIO_CHECK(non_zeros(fresh, kBytes / 2) == 2);
+        must(hanare_advise(pool.get(), fresh, kBytes / 2, HANARE_ADVICE_DISCARD));
+        *fresh = tag;
+        SCENARIO_CHECK(non_zeros(fresh, kBytes / 2) == 1);
+        must(hanare_advise(pool.get(), fresh, kBytes / 2, HANARE_ADVICE_DISCARD));
     }
     SCENARIO_CHECK(other.answer() > 0);
     SCENARIO_CHECK(mismatches(words, kBytes / 2, tag) == 0);

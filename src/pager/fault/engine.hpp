@@ -63,14 +63,21 @@ public:
         return populate(slot, bytes);
     }
 
-    // Whether blocks are mapped by copying.  An installed block's slot then still has its pages, of
-    // no use to the engine, and withdrawing is cheaper into a slot that has some.
+    // Whether blocks are mapped by copying.  An installed block's slot then mostly has its pages
+    // still, of no use to the engine, and withdrawing is cheaper into a slot that has some.
     virtual bool copies() const noexcept { return false; }
 
     // Maps the frame's content at the block, writable; the slot's pages are used up, or left if the
     // engine copies.
     virtual int install_writable(std::byte* block, std::byte* slot, size_t bytes,
                                  FilePlace place) noexcept = 0;
+
+    // Whether a block of zeros is mapped, writable, without a slot full of them.
+    virtual bool installs_zeros() const noexcept { return false; }
+    // Does so.  After an error the slot holds the content, and what was written to it meanwhile.
+    virtual int install_zeros(std::byte*, std::byte* /*slot*/, size_t, FilePlace) noexcept {
+        return ENOSYS;
+    }
 
     // Maps the frame's content at the block so that the next write faults.  If a write slipped in
     // before the protection held, *written is set and the block is left writable.

@@ -79,7 +79,7 @@ struct Frame : ListLink {
     uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
 };
 
-// Slots without a frame, and so without content: the first `filled` have pages to hand on.
+// Slots without a frame, and so without content: the first `filled` mostly have pages to hand on.
 struct SpareSlots {
     static constexpr uint32_t kMax = 32;
 

@@ -145,14 +145,21 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
         return status;
     }
     attach_frame(region, fault.index, *room.frame);
-    status = read_block(region, fault.index, *room.frame, 0);
+    auto content = Content::kInSlot;
+    if (fault.write && block.stored_parts == 0 && engine_.installs_zeros()) {
+        count(region.counters.zero_fills);
+        room.frame->zeroed = false;
+        content = Content::kZeros;
+    } else {
+        status = read_block(region, fault.index, *room.frame, 0);
+    }
     if (status != HANARE_STATUS_OK) {
         give_up_frame(*room.frame);
         return status;
     }
     // From here on the program can write to it, so a flush has to wait.
     block.advance(BlockState::kInstalling);
-    return install(region, fault.index, fault.write);
+    return install(region, fault.index, fault.write, content);
 }
 
 void Pager::attach_frame(Region& region, uint32_t index, Frame& frame) noexcept {
@@ -234,8 +241,8 @@ bool Pager::accept_staged(Region& region, uint32_t index) noexcept {
     return false;
 }
 
-// The caller owns kInstalling and the frame holds the content.
-hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcept {
+// The caller owns kInstalling.
+hanare_status Pager::install(Region& region, uint32_t index, bool write, Content content) noexcept {
     Block& block = region.block(index);
     Frame& frame = *region.frame_of(block);
     const uint32_t word = block.load();
@@ -252,8 +259,11 @@ hanare_status Pager::install(Region& region, uint32_t index, bool write) noexcep
         if (std::exchange(tried, true)) writable = true;
         if (writable) {
             count_dirty();
-            return engine_.install_writable(address, frame.memory, region.block_bytes,
-                                            place_of(region, index));
+            const bool zeros = std::exchange(content, Content::kInSlot) == Content::kZeros;
+            return zeros ? engine_.install_zeros(address, frame.memory, region.block_bytes,
+                                                 place_of(region, index))
+                         : engine_.install_writable(address, frame.memory, region.block_bytes,
+                                                    place_of(region, index));
         }
         return engine_.install_read_only(address, frame.memory, region.block_bytes, &writable);
     });

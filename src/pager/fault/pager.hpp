@@ -206,7 +206,9 @@ private:
     hanare_status verify(Region& region, uint32_t index, const std::byte* memory,
                          uint64_t parts) noexcept;
     bool accept_staged(Region& region, uint32_t index) noexcept;
-    hanare_status install(Region& region, uint32_t index, bool write) noexcept;
+    enum class Content { kInSlot, kZeros };
+    hanare_status install(Region& region, uint32_t index, bool write,
+                          Content content = Content::kInSlot) noexcept;
     hanare_status upgrade(Region& region, uint32_t index) noexcept;
     Frame* take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead, bool may_create,
                       hanare_status* failure) noexcept;

@@ -2,6 +2,7 @@
 #include "pager/fault/shared.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <sys/mman.h>
 
 #include "base/assert.hpp"
@@ -29,11 +30,27 @@ int Shared::install_writable(std::byte* block, std::byte* slot, size_t bytes,
                              FilePlace place) noexcept {
     size_t done = 0;
     const int error = copy_in(block, slot, bytes, false, &done);
-    if (error != 0 && done > 0) {
-        const int back_error = withdraw(block, slot, done, place);
-        HANARE_ASSERT(back_error == 0);
+    if (error != 0) take_back(block, slot, done, place);
+    return error;
+}
+
+int Shared::install_zeros(std::byte* block, std::byte* slot, size_t bytes,
+                          FilePlace place) noexcept {
+    size_t done = 0;
+    const int error = fill_pages(block, &done, [&](size_t* filled) {
+        return userfault_.zero(block + done, bytes - done, filled);
+    });
+    if (error != 0) {
+        std::memset(slot, 0, bytes);  // also gives it pages to copy to
+        take_back(block, slot, done, place);
     }
     return error;
+}
+
+void Shared::take_back(std::byte* block, std::byte* slot, size_t bytes, FilePlace place) noexcept {
+    if (bytes == 0) return;
+    const int error = withdraw(block, slot, bytes, place);
+    HANARE_ASSERT(error == 0);
 }
 
 // Nothing can be written here, so after an error the slot has the content.
@@ -48,12 +65,19 @@ int Shared::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
 
 int Shared::copy_in(std::byte* block, const std::byte* slot, size_t bytes, bool write_protected,
                     size_t* done) noexcept {
+    return fill_pages(block, done, [&](size_t* copied) {
+        return userfault_.copy(block + *done, slot + *done, bytes - *done, write_protected, copied);
+    });
+}
+
+// The step fills what is missing behind *done.
+template <typename Step>
+int Shared::fill_pages(std::byte* block, size_t* done, Step step) noexcept {
     int error = EEXIST;
     for (uint32_t tries = 0; error == EEXIST && tries < kForeignPagesMax; ++tries) {
-        size_t copied = 0;
-        error =
-            userfault_.copy(block + *done, slot + *done, bytes - *done, write_protected, &copied);
-        *done += copied;
+        size_t filled = 0;
+        error = step(&filled);
+        *done += filled;
         if (error != EEXIST) continue;
         // Somebody else's page of zeros.
         const int hole_error = make_hole(block + *done, kOsPageBytes);

@@ -4,8 +4,8 @@
 // reading (view.hpp).  A mapped block is in the file, everything else of the file is holes: so what
 // another process finds there is the block, whole pages of it, and never something that is being
 // filled.  Blocks come by UFFDIO_COPY, which adds pages to the file and maps them in one step,
-// write-protected unless the fault was a write, and go by protection, a copy back into the slot
-// unless they are clean and not kept, and a hole punched in the file.
+// write-protected unless the fault was a write, or by UFFDIO_ZEROPAGE, and go by protection, a copy
+// back into the slot unless they are clean and not kept, and a hole punched in the file.
 //
 // The kernel may take pages of a file out of a mapping (reclaim), and another process may create
 // some in a hole by reading past the guard of a view.  Both are faults here as well (MINOR): the
@@ -29,6 +29,9 @@ public:
     int populate(std::byte*, size_t) noexcept override { return 0; }
     int install_writable(std::byte* block, std::byte* slot, size_t bytes,
                          FilePlace place) noexcept override;
+    bool installs_zeros() const noexcept override { return true; }
+    int install_zeros(std::byte* block, std::byte* slot, size_t bytes,
+                      FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                           bool* written) noexcept override;
     int discard(std::byte* block, size_t bytes) noexcept override;
@@ -41,8 +44,11 @@ public:
     int drop(std::byte* range, size_t bytes) noexcept override;
 
 private:
+    template <typename Step>
+    int fill_pages(std::byte* block, size_t* done, Step step) noexcept;
     int copy_in(std::byte* block, const std::byte* slot, size_t bytes, bool write_protected,
                 size_t* done) noexcept;
+    void take_back(std::byte* block, std::byte* slot, size_t bytes, FilePlace place) noexcept;
 };
 
 }  // namespace hanare::pager
