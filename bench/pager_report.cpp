@@ -263,6 +263,10 @@ std::vector<Record> pager_records(const PagerSamples& samples, const nlohmann::j
             nlohmann::json all = params;
             all["threads"] = row.threads;
             all["values"] = values;
+            if (is_engine(row.system)) {
+                all["engine"] = row.system.substr(std::string(kHanareSystem).size() + 1);
+            }
+            if (metric == "rate_with_flush") all["flush"] = true;
             records.push_back({"pager", pager_case_name(row.which), row.system, metric,
                                unit_of(metric), summarize(values), all});
         };

@@ -32,7 +32,8 @@ std::string pager_table(const PagerSamples& samples);
 // A line per goal and number of threads.
 std::string pager_goals(const PagerSamples& samples);
 
-// One record per metric of a row; params get "threads" and "values", the metric of each round.
+// One record per metric of a row; params get "threads", "values" (the metric of each round), and
+// "engine" and "flush" where they are others.
 std::vector<Record> pager_records(const PagerSamples& samples, const nlohmann::json& params);
 
 }  // namespace hanare::bench

@@ -358,6 +358,9 @@ TEST(PagerReport, RecordsHoldEveryRound) {
         EXPECT_EQ(record["params"]["threads"], 1);
         EXPECT_EQ(record["params"]["values"].size(), 2u);
         EXPECT_EQ(record["runs"], 2);
+        EXPECT_EQ(record["params"].value("engine", ""),
+                  record["system"] == "hanare:shared" ? "shared" : "");
+        EXPECT_EQ(record["params"].value("flush", false), record["metric"] == "rate_with_flush");
         if (record["system"] != "mmap" || record["metric"] != "hanare_rate_ratio") continue;
         has_ratio = true;
         EXPECT_EQ(record["median"], 3.0);

@@ -151,7 +151,7 @@ Finding check_uring(const Options& options, const Platform& platform) {
     finding.prevents = options.io == config::Io::kUring;
     finding.use = finding.prevents
                       ? "nothing: io = uring was asked for"
-                      : "reads ahead and writes back with pread and pwrite, one transfer at a time";
+                      : "writes back, and reads what the keeper reads, one transfer at a time";
     if (platform.io_uring_disabled.value_or(0) != 0) {
         finding.change = "sysctl kernel.io_uring_disabled=0";
     } else {
@@ -348,7 +348,7 @@ Finding check_cpus(const Options& options) {
         finding.use = "the keeper thread reads, cleans and frees ahead of need (background = on)";
         return finding;
     }
-    finding.use = "faulting threads do all work themselves (background = off)";
+    finding.use = "faulting threads evict and read ahead themselves (background = off)";
     finding.change = cpus == 1 ? "allow more CPUs (taskset, cpuset), or background = on"
                                : "background = on overlaps transfers with the program's work";
     return finding;

@@ -46,7 +46,14 @@ TEST_P(BackgroundTest, OffLeavesAllToFaults) {
                   stats.resident_bytes / kBlock);
 }
 
-TEST_P(BackgroundTest, OnReadsAhead) { EXPECT_GT(stream_through("on").prefetch_reads, 0u); }
+TEST_P(BackgroundTest, OnReadsAheadAndEvictsBesideTheProgram) {
+    EXPECT_GT(stream_through("on").prefetch_reads, 0u);
+    EXPECT_TRUE(eventually([&] {
+        fill(words_, kBytes, 1);
+        const hanare_counters stats = pool_->stats();
+        return stats.evictions_inline < stats.write_backs + stats.clean_drops;
+    }));
+}
 
 // What the program asks for is not optional.
 TEST_P(BackgroundTest, OffStillFlushesAndPrefetches) {

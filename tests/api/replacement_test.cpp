@@ -17,6 +17,43 @@ constexpr uint64_t kBlocks = 96;
 constexpr uint64_t kBytes = kBlocks * kBlock;
 constexpr uint64_t kFrames = 24;
 
+// What is in use survives a scan of several times the budget.
+TEST(SecondChanceTest, AScanLeavesMostOfWhatWasResident) {
+    constexpr uint64_t kBudget = 160;
+    constexpr uint64_t kHot = kBudget / 4;
+    constexpr uint64_t kScanned = 3 * kBudget;
+    constexpr uint64_t kScanBytes = kScanned * kBlock;
+    constexpr uint64_t kWords = kBlock / sizeof(uint64_t);
+    constexpr uint64_t kScans = 3;
+    const auto fetched = [](const char* replacement) {
+        const sys::testing::TemporaryDirectory directory;
+        PoolConfig config;
+        config.engine = "auto";
+        config.store = "file:" + directory.path();
+        config.options.block_bytes = kBlock;
+        config.options.local_bytes = budget_for(kBudget, kBlock, kScanBytes + kHot * kBlock);
+        config.options.replacement = replacement;
+        FarPool pool(config);
+        uint64_t* const hot = pool.alloc_words(kHot * kBlock);
+        uint64_t* const scanned = pool.alloc_words(kScanBytes);
+        fill(scanned, kScanBytes, 1);
+        fill(hot, kHot * kBlock, 2);
+        must(hanare_flush(pool.get(), nullptr, 0));
+        const auto use_hot = [&] { EXPECT_EQ(mismatches(hot, kHot * kBlock, 2), 0u); };
+        for (int pass = 0; pass < 4; ++pass) use_hot();
+        const uint64_t before = pool.stats(hot).read_bytes;
+        for (uint64_t scan = 0; scan < kScans; ++scan) {
+            for (uint64_t block = 0; block < kScanned; ++block) {
+                EXPECT_EQ(scanned[block * kWords], pattern(1, block * kWords));
+            }
+            use_hot();
+        }
+        return (pool.stats(hot).read_bytes - before) / kBlock;
+    };
+    EXPECT_EQ(fetched("round_robin"), kScans * kHot);
+    EXPECT_LT(fetched("second_chance"), kScans * kHot / 4);
+}
+
 // Blocks in the order in which they came.
 class Ring {
 public:
