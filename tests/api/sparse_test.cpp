@@ -111,51 +111,6 @@ TEST_P(SparseTest, StreamsThatTakeTurnsFetchBlocks) {
     EXPECT_LT(after.read_bytes - before.read_bytes, 2 * kBytes);
 }
 
-// As a transposition passes through rows: in order, but a few words of each block at a time.
-class SparseStreamTest : public SparseTest {
-protected:
-    static constexpr uint64_t kRows = 4;  // in a block
-    static constexpr uint64_t kRowWords = kBlock / kRows / sizeof(uint64_t);
-
-    // What a pass has transferred.
-    uint64_t pass(uint64_t column, uint64_t change) {
-        const hanare_counters before = pool_->stats();
-        for (uint64_t i = column; i < kWords; i += kRowWords) words_[i] += change;
-        const hanare_counters after = pool_->stats();
-        return after.read_bytes + after.written_bytes - before.read_bytes - before.written_bytes;
-    }
-};
-INSTANTIATE_TEST_SUITE_P(, SparseStreamTest, testing::Values("sigbus-move", "sigbus-copy"),
-                         engine_test_name);
-
-TEST_P(SparseStreamTest, IsServedByPartsOnceItsNeedsAreKnown) {
-    open(16);
-    fill(words_, kBytes, 1);
-    pool_->make_absent(words_, kBytes);
-    EXPECT_GT(pass(0, 1), kBytes / 2);
-    for (uint64_t column = 1; column < 12; ++column) pass(column, 1);
-    for (uint64_t column = 12; column < 16; ++column) EXPECT_LT(pass(column, 1), kBytes / 8);
-    uint64_t wrong = 0;
-    const hanare_counters before = pool_->stats();
-    for (uint64_t i = 0; i < kWords; ++i) {
-        wrong += words_[i] != pattern(1, i) + (i % kRowWords < 16 ? 1 : 0);
-    }
-    EXPECT_EQ(wrong, 0u);
-    // That stream went through its blocks.
-    EXPECT_LT(pool_->stats().part_reads - before.part_reads, kBytes / kPart / 8);
-}
-
-TEST_P(SparseStreamTest, IsServedByPartsAtOnceWhereNothingIsStored) {
-    open(16);
-    pass(0, 1);
-    EXPECT_LT(pool_->stats().resident_bytes + pool_->stats().written_bytes, kBytes * 3 / 4);
-    for (uint64_t column = 1; column < 8; ++column) pass(column, 1);
-    EXPECT_LT(pass(8, 1), kBytes / 8);
-    uint64_t wrong = 0;
-    for (uint64_t i = 0; i < kWords; ++i) wrong += words_[i] != (i % kRowWords < 9 ? 1 : 0);
-    EXPECT_EQ(wrong, 0u);
-}
-
 TEST_P(SparseTest, FirstTouchesOfPartsLeaveZerosBetween) {
     open();
     {

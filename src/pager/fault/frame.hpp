@@ -74,7 +74,6 @@ struct Frame : ListLink {
 
     // Of a sparse block; the owner's.  Masks of parts.
     bool sparse = false;     // has no slot: its parts are mapped in the region or nowhere
-    bool streamed = false;   // begun by a stream: tells how much of a block it uses
     uint64_t present = 0;    // mapped
     uint64_t dirty = 0;      // of these, writable; the others equal the store or are zeros
     uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written

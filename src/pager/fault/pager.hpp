@@ -169,16 +169,6 @@ public:
 private:
     static constexpr uint32_t kRequests = 128;
     static constexpr uint32_t kFailuresMax = 64;
-    // Parts beside each other after which a block is taken to be passed through.  Random accesses
-    // come upon so many by chance where most of the block is present, which is then no loss.
-    static constexpr uint32_t kRunParts = 4;
-    // A part costs about as much as a sixteenth of a block in a stream, since each is waited for;
-    // what is written would be transferred twice.  So a block is better had as a whole when at
-    // least one of so many of its parts was used.
-    static constexpr uint32_t kReadShare = 16;
-    static constexpr uint32_t kWrittenShare = 8;
-    // With one of so many present, the others are likely to be wanted.
-    static constexpr uint32_t kManyShare = 4;
 
     // A fault, and what it asks for.
     struct Fault {
@@ -188,7 +178,6 @@ private:
         bool write;
         AccessHistory* history;  // nullptr: not the program's access, and the whole block is wanted
         bool random = false;     // a part is enough
-        bool in_stream = false;  // random, but of a stream: tells how much of a block that uses
         bool waited = false;
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
@@ -198,9 +187,7 @@ private:
     uint32_t read_ahead_blocks(const Region& region) const noexcept;
     void observe(Fault& fault) noexcept;
     static bool is_in_run(const Fault& fault) noexcept;
-    bool may_sample(const Region& region) noexcept;
-    bool is_sample(const Region& region, uint32_t index) noexcept;
-    void read_ahead(const Fault& fault, const StreamTable::Advice& wanted) noexcept;
+    void read_ahead(Region& region, uint32_t faulted, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
         std::array<Frame*, AheadReads::kBatch> frames;
         size_t count = 0;
@@ -264,8 +251,6 @@ private:
     // The owner of kExtending: `whole` takes the place of the sparse frame, or, unless `status` is
     // OK and all goes well, is freed.  Leaves the block staged or sparse.
     hanare_status finish_completion(Frame& sparse, Frame& whole, hanare_status status) noexcept;
-    static bool is_passed_through(const Region& region, uint64_t present) noexcept;
-    static void note_use(Region& region, Frame& sparse, bool written) noexcept;
     int absorb_sparse(Frame& sparse, Frame& whole) noexcept;
     int forbid_writes(const Frame& sparse) noexcept;
     void allow_writes(const Frame& sparse) noexcept;

@@ -19,6 +19,10 @@ namespace {
 constexpr uint64_t kFirstBytes = 4 * kMiB;
 constexpr uint64_t kFirstBlocks = 8;
 
+// Parts beside each other after which a block is taken to be passed through.  Random accesses come
+// upon so many by chance where most of the block is present, which is then no loss.
+constexpr uint32_t kRunParts = 4;
+
 }  // namespace
 
 ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t block_bytes) noexcept {
@@ -41,26 +45,13 @@ bool Pager::is_in_run(const Fault& fault) noexcept {
     const Region& region = fault.region;
     const Block& block = region.block(fault.index);
     if (block_word::state(block.load()) != BlockState::kSparse) return false;
-    Frame& frame = *region.frame_of(block);
-    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
-    if (std::atomic_ref(frame.streamed).load(std::memory_order_relaxed)) {
-        return is_passed_through(region, present);
-    }
+    const uint64_t present =
+        std::atomic_ref(region.frame_of(block)->present).load(std::memory_order_relaxed);
     const uint64_t forward = all_ones(kRunParts);
     if (fault.part >= kRunParts && (~present >> (fault.part - kRunParts) & forward) == 0)
         return true;
     return fault.part + kRunParts < region.parts_per_block &&
            (~present >> (fault.part + 1) & forward) == 0;
-}
-
-// Whether streams of the region may be served by parts, to find out what they need of a block.
-bool Pager::may_sample(const Region& region) noexcept {
-    return region.parts_per_block > 1 && read_ahead_blocks_ > 0 && is_overcommitted() &&
-           region.advice.load(std::memory_order_relaxed) == HANARE_ADVICE_NORMAL;
-}
-
-bool Pager::is_sample(const Region& region, uint32_t index) noexcept {
-    return region.density.samples(index) && may_sample(region);
 }
 
 void Pager::observe(Fault& fault) noexcept {
@@ -80,41 +71,32 @@ void Pager::observe(Fault& fault) noexcept {
     } else if (may_be_sparse && !in_run && fault.history->expects_random(region, place)) {
         begin = StreamTable::Begin::kIgnore;
     }
-    const bool by_parts = may_sample(region) && region.density.is_low();
-    const StreamTable::Advice found =
-        region.streams.observe(fault.index, fault.part,
-                               {region.blocks(), region.block_count, may_be_sparse,
-                                by_parts ? 0 : read_ahead_blocks(region)},
-                               begin);
+    const StreamTable::Advice found = region.streams.observe(
+        fault.index, fault.part,
+        {region.blocks(), region.block_count, may_be_sparse, read_ahead_blocks(region)}, begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
-    fault.in_stream = found.continues && !in_run && (by_parts || is_sample(region, fault.index));
-    fault.random = fault.in_stream || (may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
-                                       (found.part || (random && !found.continues)));
+    fault.random = may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
+                   (found.part || (random && !found.continues));
     if (found.count > 0) {
         read_ahead_depth_.note(found.count * region.block_bytes, 0, sys::now_ns());
-        read_ahead(fault, found);
+        read_ahead(region, fault.index, found);
     }
     if (found.behind == StreamTable::kNone) return;
     const Block& behind = region.block(found.behind);
-    const uint32_t word = behind.load();
-    if (block_word::resident(word)) {
+    if (block_word::resident(behind.load())) {
         frames_.mark_drop(*region.frame_of(behind), region, found.behind);
-    } else if (block_word::state(word) == BlockState::kSparse && (word & kStored) == 0) {
-        // What was never written back costs little by parts, so it tells at once.
-        note_use(region, *region.frame_of(behind), true);
     }
 }
 
 // Starts the reads that a stream wants; and with them that of the block whose fault has told, so
 // that it does not wait until they are started.
-void Pager::read_ahead(const Fault& fault, const StreamTable::Advice& wanted) noexcept {
-    Region& region = fault.region;
+void Pager::read_ahead(Region& region, uint32_t faulted,
+                       const StreamTable::Advice& wanted) noexcept {
     Batch batch;
-    if (!fault.in_stream) start_ahead(region, fault.index, batch);
+    start_ahead(region, faulted, batch);
     uint32_t next = wanted.first;
     uint32_t left = wanted.count;
     for (; left > 0; --left, next += static_cast<uint32_t>(wanted.step)) {
-        if (is_sample(region, next)) continue;
         const FillStart start = start_ahead(region, next, batch);
         if (start == FillStart::kNoFrame) break;
         if (start == FillStart::kForKeeper) leave_to_keeper(region, next, 1, wanted.step);
@@ -125,17 +107,7 @@ void Pager::read_ahead(const Fault& fault, const StreamTable::Advice& wanted) no
 
 // What needs more than a fault should do: evicting what is dirty, completing sparse blocks.
 void Pager::leave_to_keeper(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept {
-    if (!works_ahead_) return;
-    const auto end = first + count * static_cast<uint32_t>(step);
-    while (first != end) {
-        uint32_t next = first;
-        uint32_t run = 0;
-        for (; next != end && !is_sample(region, next); ++run) {
-            next += static_cast<uint32_t>(step);
-        }
-        if (run > 0) request_read_ahead(region, first, run, step);
-        first = next == end ? end : next + static_cast<uint32_t>(step);
-    }
+    if (works_ahead_) request_read_ahead(region, first, count, step);
 }
 
 Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch) noexcept {

@@ -56,7 +56,6 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         frame->region = &region;
         frame->block = fault.index;
         std::atomic_ref(frame->present).store(0, std::memory_order_relaxed);
-        std::atomic_ref(frame->streamed).store(fault.in_stream, std::memory_order_relaxed);
         frame->dirty = 0;
         block.frame.store(frame->index | Block::kSparseFrame, std::memory_order_relaxed);
     } else {
@@ -158,24 +157,6 @@ hanare_status Pager::load_part(const Fault& fault, PartReads::Buffer& buffer,
     return HANARE_STATUS_CORRUPT;
 }
 
-// Whether a stream that has used these parts of a block goes through all of it.  Where little of a
-// block is known to be used at a time, more of it comes together in several places.
-bool Pager::is_passed_through(const Region& region, uint64_t present) noexcept {
-    const auto parts = static_cast<uint32_t>(std::popcount(present));
-    if (!region.density.is_low() && parts >= region.parts_per_block / kManyShare) return true;
-    return parts >= kRunParts && run_count(present) <= 2;
-}
-
-// What a stream has used of a sparse block tells what it uses of others, unless that is known.  Not
-// only the owner's: hints.
-void Pager::note_use(Region& region, Frame& sparse, bool written) noexcept {
-    if (!std::atomic_ref(sparse.streamed).load(std::memory_order_relaxed)) return;
-    if (region.density.is_low()) return;
-    const uint64_t present = std::atomic_ref(sparse.present).load(std::memory_order_relaxed);
-    region.density.note(static_cast<uint32_t>(std::popcount(present)) >=
-                        region.parts_per_block / (written ? kWrittenShare : kReadShare));
-}
-
 // A sparse block is wanted as a whole.
 Pager::Served Pager::complete(Fault& fault, uint32_t word, hanare_status* status) noexcept {
     Region& region = fault.region;
@@ -207,7 +188,6 @@ hanare_status Pager::finish_completion(Frame& sparse, Frame& whole, hanare_statu
     Region& region = *sparse.region;
     Block& block = region.block(sparse.block);
     const bool dirty = sparse.dirty != 0;
-    const bool passed_through = sparse.streamed && is_passed_through(region, sparse.present);
     if (status == HANARE_STATUS_OK) {
         const int error = absorb_sparse(sparse, whole);
         if (error != 0) status = engine_failed(error);
@@ -219,7 +199,6 @@ hanare_status Pager::finish_completion(Frame& sparse, Frame& whole, hanare_statu
         return status;
     }
     count(region.counters.completions);
-    if (passed_through) region.density.note(true);
     frames_.enqueue(whole, dirty ? FrameQueue::kProbation : FrameQueue::kAhead);
     block.leave(BlockState::kStaged);
     frames_.note_progress();
@@ -301,7 +280,6 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
         block.stored_parts |= frame.dirty;
         frame.dirty = 0;
         if (park != Park::kKeep) {
-            note_use(region, frame, true);
             give_up_sparse(frame, kStored);
             region.leave();
             return;

@@ -51,6 +51,7 @@ StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, Beg
             return &stream;
         }
         if (delta == 0) {
+            if (sequential) continue;
             distance = 0;
             return &stream;
         }

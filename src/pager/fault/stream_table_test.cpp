@@ -46,12 +46,6 @@ TEST_F(StreamTableTest, NeighboursAreAStream) {
     EXPECT_EQ(named(fault(99)), (Blocks{98, 97, 96, 95}));
 }
 
-TEST_F(StreamTableTest, ABlockThatFaultsAgainBelongsToItsStream) {
-    for (const uint32_t block : {7u, 8u, 9u}) fault(block, true);
-    EXPECT_TRUE(fault(9, true, Begin::kCandidate, 5).continues);
-    EXPECT_TRUE(fault(10, true).continues);
-}
-
 TEST_F(StreamTableTest, EqualDistancesAreAStream) {
     for (const int32_t step : {2, 5, 300, -3, -64}) {
         SCOPED_TRACE(step);
