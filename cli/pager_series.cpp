@@ -35,7 +35,7 @@ struct Extent {
 };
 constexpr Extent kFull = {
     "plain,mmap,mmap_sequential,mmap_random,swap,zram", 512 * kMiB, "1,2", 5, 5, 20000};
-constexpr Extent kQuick = {"mmap,mmap_sequential,swap", 128 * kMiB, "1", 3, 1.5, 5000};
+constexpr Extent kQuick = {"mmap,mmap_sequential,swap", 128 * kMiB, "1", 3, 1, 5000};
 
 std::unexpected<Error> bad_part(const char* flag, const std::string& part,
                                 const std::string& allowed) {

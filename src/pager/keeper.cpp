@@ -2,6 +2,7 @@
 #include "pager/keeper.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/units.hpp"
 #include "sys/futex.hpp"
@@ -300,6 +301,8 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
 void Keeper::flush_mapped(FlushJob& job, Block& block) noexcept {
     Frame& frame = *job.region->frame_of(block);
     pager_.frames().dequeue(frame);
+    // Who drops it may be halfway through it.
+    if (job.drop) std::atomic_ref(frame.use).store(StreamUse::kNone, std::memory_order_relaxed);
     job.region->enter();
     bool dirty = false;
     const Park park = job.drop ? Park::kFree : Park::kKeep;

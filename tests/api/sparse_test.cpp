@@ -111,6 +111,122 @@ TEST_P(SparseTest, StreamsThatTakeTurnsFetchBlocks) {
     EXPECT_LT(after.read_bytes - before.read_bytes, 2 * kBytes);
 }
 
+// As a transposition passes through rows: in order, but a few words of each block at a time.
+class SparseStreamTest : public SparseTest {
+protected:
+    static constexpr uint64_t kRows = 4;  // in a block
+    static constexpr uint64_t kRowWords = kBlock / kRows / sizeof(uint64_t);
+
+    // What a pass has transferred.
+    uint64_t pass(uint64_t column, uint64_t change) {
+        const uint64_t before = transferred();
+        for (uint64_t i = column; i < kWords; i += kRowWords) words_[i] += change;
+        return transferred() - before;
+    }
+    uint64_t pass_backward(uint64_t column, uint64_t change) {
+        const uint64_t before = transferred();
+        for (uint64_t i = kWords - kRowWords + column; i < kWords; i -= kRowWords) {
+            words_[i] += change;
+        }
+        return transferred() - before;
+    }
+    uint64_t transferred() const {
+        const hanare_counters stats = pool_->stats();
+        return stats.read_bytes + stats.written_bytes;
+    }
+    // Until streams are served by parts; how often they had to be passed.
+    uint64_t pass_until_low(uint64_t most) {
+        uint64_t passes = 0;
+        while (passes < most && pass(passes, 0) >= kBytes / 8) ++passes;
+        return passes;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(, SparseStreamTest,
+                         testing::Values("sigbus-move", "sigbus-copy", "thread"), engine_test_name);
+
+TEST_P(SparseStreamTest, IsServedByPartsOnceItsNeedsAreKnown) {
+    open(16);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    EXPECT_GT(pass(0, 1), kBytes / 2);
+    for (uint64_t column = 1; column < 12; ++column) pass(column, 1);
+    for (uint64_t column = 12; column < 16; ++column) EXPECT_LT(pass(column, 1), kBytes / 8);
+    uint64_t wrong = 0;
+    const hanare_counters before = pool_->stats();
+    for (uint64_t i = 0; i < kWords; ++i) {
+        wrong += words_[i] != pattern(1, i) + (i % kRowWords < 16 ? 1 : 0);
+    }
+    EXPECT_EQ(wrong, 0u);
+    // That stream went through its blocks.
+    EXPECT_LT(pool_->stats().part_reads - before.part_reads, kBytes / kPart / 8);
+}
+
+TEST_P(SparseStreamTest, IsServedByPartsAtOnceWhereNothingIsStored) {
+    open(16);
+    pass(0, 1);
+    EXPECT_LT(pool_->stats().resident_bytes + pool_->stats().written_bytes, kBytes * 3 / 4);
+    for (uint64_t column = 1; column < 8; ++column) pass(column, 1);
+    EXPECT_LT(pass(8, 1), kBytes / 8);
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kWords; ++i) wrong += words_[i] != (i % kRowWords < 9 ? 1 : 0);
+    EXPECT_EQ(wrong, 0u);
+}
+
+TEST_P(SparseStreamTest, IsServedByPartsBackwardToo) {
+    open(16);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    for (uint64_t column = 0; column < 12; ++column) pass_backward(column, 1);
+    for (uint64_t column = 12; column < 16; ++column) {
+        EXPECT_LT(pass_backward(column, 1), kBytes / 8);
+    }
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kWords; ++i) {
+        wrong += words_[i] != pattern(1, i) + (i % kRowWords < 16 ? 1 : 0);
+    }
+    EXPECT_EQ(wrong, 0u);
+}
+
+// Passes that used all of their blocks make samples rare, but never so rare that none is met.
+TEST_P(SparseStreamTest, IsNoticedAfterManyPassesThatUsedAll) {
+    open(16);
+    fill(words_, kBytes, 1);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
+    EXPECT_LT(pass_until_low(12), 12u);
+}
+
+// Half of all parts is much, wherever they lie: served by parts, this would take a read for each.
+TEST_P(SparseStreamTest, ThatUsesScatteredPartsOfABlockGetsItWhole) {
+    open(16);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    ASSERT_LT(pass_until_low(12), 12u);
+    pool_->make_absent(words_, kBytes);
+    const hanare_counters before = pool_->stats();
+    uint64_t wrong = 0;
+    constexpr uint64_t kEverySecond = 2 * kPart / sizeof(uint64_t);
+    for (uint64_t i = 0; i < kWords; i += kEverySecond) wrong += words_[i] != pattern(1, i);
+    EXPECT_EQ(wrong, 0u);
+    const hanare_counters after = pool_->stats();
+    EXPECT_LT(after.part_reads - before.part_reads, kBytes / kPart / 8);
+    EXPECT_GT(after.prefetch_reads - before.prefetch_reads, kBlocks / 2);
+}
+
+// Strides that are served by parts do so for themselves.
+TEST_P(SparseStreamTest, StridesSayNothingOfNeighbours) {
+    open(16);
+    fill(words_, kBytes, 1);
+    for (uint64_t word = 0; word < 8; ++word) {
+        pool_->make_absent(words_, kBytes);
+        for (uint64_t i = word; i < kWords; i += 2 * kBlock / sizeof(uint64_t)) words_[i] += 0;
+    }
+    pool_->make_absent(words_, kBytes);
+    const hanare_counters before = pool_->stats();
+    EXPECT_EQ(mismatches(words_, 8 * kBlock, 1), 0u);
+    // Low, it would be four.
+    EXPECT_LE(pool_->stats().part_reads - before.part_reads, 2u);
+}
+
 TEST_P(SparseTest, FirstTouchesOfPartsLeaveZerosBetween) {
     open();
     {

@@ -3,8 +3,8 @@
 // The state of one block: a single atomic word, so that every transition is one compare-and-swap.
 // docs/block-states.md has the diagram; tests/model/block.pml checks it.
 //
-// A block is present as a whole, or sparse: only parts of it that random accesses have touched are
-// present, each fetched alone.  Which ones, is known to the block's frame (Frame::present).
+// A block is present as a whole, or sparse: only parts of it that were touched are present, each
+// fetched alone.  Which ones, is known to the block's frame (Frame::present).
 //
 // Transient states (kFilling, kReading, kInstalling, kUpgrading, kExtending, kWithdrawing,
 // kWriting) have exactly one owner: the thread whose compare-and-swap entered them; of kReading,

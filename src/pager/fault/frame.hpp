@@ -40,6 +40,13 @@ enum class FrameQueue : uint8_t {
 
 struct Frame;
 
+// What the parts of a sparse block tell of the streams that use it (StreamDensity).
+enum class StreamUse : uint8_t {
+    kNone,    // nothing: random accesses began it
+    kParts,   // that they pass it through, once they have
+    kSample,  // that, and how much of it they have used
+};
+
 // The frame's transfer; completions lead back to the frame.
 struct FrameIo : store::IoRequest {
     Frame* frame = nullptr;
@@ -73,8 +80,9 @@ struct Frame : ListLink {
     FrameIo io;
 
     // Of a sparse block; the owner's.  Masks of parts.
-    bool sparse = false;     // has no slot: its parts are mapped in the region or nowhere
-    uint64_t present = 0;    // mapped
+    bool sparse = false;               // has no slot: its parts are mapped in the region or nowhere
+    StreamUse use = StreamUse::kNone;  // also set by others, as a hint
+    uint64_t present = 0;              // mapped
     uint64_t dirty = 0;      // of these, writable; the others equal the store or are zeros
     uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
 };

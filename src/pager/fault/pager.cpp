@@ -537,6 +537,7 @@ void Pager::finish_clean(Frame& frame, Park park) noexcept {
     Region& region = *frame.region;
     if (frame.sparse) {
         count(region.counters.clean_drops);
+        note_use(frame, region, false);
         give_up_sparse(frame);
     } else if (park == Park::kFree) {
         count(region.counters.clean_drops);

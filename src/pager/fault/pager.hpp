@@ -169,6 +169,16 @@ public:
 private:
     static constexpr uint32_t kRequests = 128;
     static constexpr uint32_t kFailuresMax = 64;
+    // Parts beside each other after which a block is taken to be passed through.  Random accesses
+    // come upon so many by chance where most of the block is present, which is then no loss.
+    static constexpr uint32_t kRunParts = 4;
+    // A part costs about as much as a sixteenth of a block in a stream, since each is waited for;
+    // what is written would be transferred twice.  So a block is better had as a whole when at
+    // least one of so many of its parts was used.
+    static constexpr uint32_t kReadShare = 16;
+    static constexpr uint32_t kWrittenShare = 8;
+    // With one of so many used by a stream in one go, the others are likely to be wanted.
+    static constexpr uint32_t kManyShare = 4;
 
     // A fault, and what it asks for.
     struct Fault {
@@ -178,6 +188,7 @@ private:
         bool write;
         AccessHistory* history;  // nullptr: not the program's access, and the whole block is wanted
         bool random = false;     // a part is enough
+        StreamUse use = StreamUse::kNone;  // else a part of a stream's
         bool waited = false;
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
@@ -187,7 +198,11 @@ private:
     uint32_t read_ahead_blocks(const Region& region) const noexcept;
     void observe(Fault& fault) noexcept;
     static bool is_in_run(const Fault& fault) noexcept;
-    void read_ahead(Region& region, uint32_t faulted, const StreamTable::Advice& wanted) noexcept;
+    bool may_sample(const Region& region) noexcept;
+    bool is_sample(const Region& region, uint32_t index) noexcept;
+    static void note_passed(const Fault& fault) noexcept;
+    static void note_use(Frame& sparse, Region& region, bool written) noexcept;
+    void read_ahead(const Fault& fault, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
         std::array<Frame*, AheadReads::kBatch> frames;
         size_t count = 0;

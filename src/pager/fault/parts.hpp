@@ -13,6 +13,11 @@ constexpr uint64_t all_ones(uint32_t count) {
     return count == 0 ? 0 : ~uint64_t{0} >> (64 - count);
 }
 
+// Of ones beside each other.
+constexpr uint32_t run_count(uint64_t parts) {
+    return static_cast<uint32_t>(std::popcount(parts & ~(parts << 1)));
+}
+
 // Calls visit(first, count) for every run of ones.
 template <typename Visit>
 void for_each_run(uint64_t parts, Visit visit) {

@@ -2,6 +2,7 @@
 //
 // Read-ahead: what the pager does for streams.
 #include <algorithm>
+#include <bit>
 
 #include "base/units.hpp"
 #include "pager/fault/pager.hpp"
@@ -18,10 +19,6 @@ namespace {
 // What most devices need ahead of a stream; the depth that is tried first.
 constexpr uint64_t kFirstBytes = 4 * kMiB;
 constexpr uint64_t kFirstBlocks = 8;
-
-// Parts beside each other after which a block is taken to be passed through.  Random accesses come
-// upon so many by chance where most of the block is present, which is then no loss.
-constexpr uint32_t kRunParts = 4;
 
 }  // namespace
 
@@ -45,13 +42,28 @@ bool Pager::is_in_run(const Fault& fault) noexcept {
     const Region& region = fault.region;
     const Block& block = region.block(fault.index);
     if (block_word::state(block.load()) != BlockState::kSparse) return false;
-    const uint64_t present =
-        std::atomic_ref(region.frame_of(block)->present).load(std::memory_order_relaxed);
+    Frame& frame = *region.frame_of(block);
+    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
+    if (std::atomic_ref(frame.use).load(std::memory_order_relaxed) != StreamUse::kNone) {
+        // Streams that use little of a block leave runs in it, too, but in more places.
+        return std::popcount(present) >= int{kRunParts} && run_count(present) <= 2;
+    }
     const uint64_t forward = all_ones(kRunParts);
     if (fault.part >= kRunParts && (~present >> (fault.part - kRunParts) & forward) == 0)
         return true;
     return fault.part + kRunParts < region.parts_per_block &&
            (~present >> (fault.part + 1) & forward) == 0;
+}
+
+// Whether streams of the region may be served by parts.  In blocks of few parts one part is too
+// much to tell that little was used.
+bool Pager::may_sample(const Region& region) noexcept {
+    return region.parts_per_block > kReadShare && read_ahead_blocks_ > 0 && is_overcommitted() &&
+           region.advice.load(std::memory_order_relaxed) == HANARE_ADVICE_NORMAL;
+}
+
+bool Pager::is_sample(const Region& region, uint32_t index) noexcept {
+    return region.density.samples(index, region.block_count) && may_sample(region);
 }
 
 void Pager::observe(Fault& fault) noexcept {
@@ -71,32 +83,77 @@ void Pager::observe(Fault& fault) noexcept {
     } else if (may_be_sparse && !in_run && fault.history->expects_random(region, place)) {
         begin = StreamTable::Begin::kIgnore;
     }
-    const StreamTable::Advice found = region.streams.observe(
-        fault.index, fault.part,
-        {region.blocks(), region.block_count, may_be_sparse, read_ahead_blocks(region)}, begin);
+    const bool by_parts = region.density.is_low() && may_sample(region);
+    const StreamTable::Advice found =
+        region.streams.observe(fault.index, fault.part,
+                               {region.blocks(), region.block_count, may_be_sparse,
+                                by_parts ? 0 : read_ahead_blocks(region), by_parts},
+                               begin);
+    const bool passes = in_run || found.parts >= region.parts_per_block / kManyShare;
     const bool random = fault.history->note(region, place, found.continues, in_run);
-    fault.random = may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
-                   (found.part || (random && !found.continues));
+    if (found.parts > 0 && !found.part) {
+        if (by_parts) {
+            fault.use = StreamUse::kParts;
+        } else if (is_sample(region, fault.index)) {
+            fault.use = StreamUse::kSample;
+        }
+    }
+    if (passes && fault.use != StreamUse::kNone) {
+        note_passed(fault);
+        fault.use = StreamUse::kNone;
+    }
+    fault.random =
+        fault.use != StreamUse::kNone || (may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
+                                          (found.part || (random && !found.continues)));
     if (found.count > 0) {
         read_ahead_depth_.note(found.count * region.block_bytes, 0, sys::now_ns());
-        read_ahead(region, fault.index, found);
+        read_ahead(fault, found);
     }
     if (found.behind == StreamTable::kNone) return;
     const Block& behind = region.block(found.behind);
-    if (block_word::resident(behind.load())) {
+    const uint32_t word = behind.load();
+    if (block_word::resident(word)) {
         frames_.mark_drop(*region.frame_of(behind), region, found.behind);
+    } else if (block_word::state(word) == BlockState::kSparse && (word & kStored) == 0) {
+        // What was never written back costs little by parts, so it tells at once.
+        note_use(*region.frame_of(behind), region, true);
     }
+}
+
+// The stream goes through all of the block that it began to use by parts.
+void Pager::note_passed(const Fault& fault) noexcept {
+    Region& region = fault.region;
+    const Block& block = region.block(fault.index);
+    if (block_word::state(block.load()) != BlockState::kSparse) return;
+    const std::atomic_ref use(region.frame_of(block)->use);
+    if (use.load(std::memory_order_relaxed) == StreamUse::kNone) return;
+    const bool tells =
+        use.exchange(StreamUse::kParts, std::memory_order_relaxed) == StreamUse::kSample ||
+        region.density.is_low();
+    if (tells) region.density.note(true);
+}
+
+// How much of a sample streams have used, now that they are done with it.
+void Pager::note_use(Frame& sparse, Region& region, bool written) noexcept {
+    const std::atomic_ref use(sparse.use);
+    if (use.load(std::memory_order_relaxed) != StreamUse::kSample) return;
+    const uint64_t present = std::atomic_ref(sparse.present).load(std::memory_order_relaxed);
+    if (present == 0) return;  // the frame has gone to another block meanwhile
+    if (use.exchange(StreamUse::kParts, std::memory_order_relaxed) != StreamUse::kSample) return;
+    region.density.note(static_cast<uint32_t>(std::popcount(present)) >=
+                        region.parts_per_block / (written ? kWrittenShare : kReadShare));
 }
 
 // Starts the reads that a stream wants; and with them that of the block whose fault has told, so
 // that it does not wait until they are started.
-void Pager::read_ahead(Region& region, uint32_t faulted,
-                       const StreamTable::Advice& wanted) noexcept {
+void Pager::read_ahead(const Fault& fault, const StreamTable::Advice& wanted) noexcept {
+    Region& region = fault.region;
     Batch batch;
-    start_ahead(region, faulted, batch);
+    if (fault.use == StreamUse::kNone) start_ahead(region, fault.index, batch);
     uint32_t next = wanted.first;
     uint32_t left = wanted.count;
     for (; left > 0; --left, next += static_cast<uint32_t>(wanted.step)) {
+        if (is_sample(region, next)) continue;
         const FillStart start = start_ahead(region, next, batch);
         if (start == FillStart::kNoFrame) break;
         if (start == FillStart::kForKeeper) leave_to_keeper(region, next, 1, wanted.step);
@@ -107,7 +164,17 @@ void Pager::read_ahead(Region& region, uint32_t faulted,
 
 // What needs more than a fault should do: evicting what is dirty, completing sparse blocks.
 void Pager::leave_to_keeper(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept {
-    if (works_ahead_) request_read_ahead(region, first, count, step);
+    if (!works_ahead_) return;
+    const auto end = first + count * static_cast<uint32_t>(step);
+    while (first != end) {
+        uint32_t next = first;
+        uint32_t run = 0;
+        for (; next != end && !is_sample(region, next); ++run) {
+            next += static_cast<uint32_t>(step);
+        }
+        if (run > 0) request_read_ahead(region, first, run, step);
+        first = next == end ? end : next + static_cast<uint32_t>(step);
+    }
 }
 
 Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch) noexcept {

@@ -12,6 +12,7 @@
 #include "hanare/stats.h"
 #include "pager/fault/block.hpp"
 #include "pager/fault/frame.hpp"
+#include "pager/fault/stream_density.hpp"
 #include "pager/fault/stream_table.hpp"
 #include "sys/file.hpp"
 #include "sys/futex.hpp"
@@ -56,6 +57,7 @@ struct Region {
     std::atomic<uint64_t> pinned_blocks{0};
     std::atomic<uint32_t> reading_blocks{0};  // in kReading
     StreamTable streams;
+    StreamDensity density;
     RegionCounters counters;
 
     std::byte* begin() const { return range.address(); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pager, sparse blocks: parts that are fetched alone for random accesses.  Their content lives in
-// the region only; clean parts are write-protected copies of the store, dirty ones are written back
-// from where they are.
+// Pager, sparse blocks: parts that are fetched alone, for random accesses and for streams that use
+// little of each block.  Their content lives in the region only; clean parts are write-protected
+// copies of the store, dirty ones are written back from where they are.
 //
 // Whoever enters kExtending has the room that it needs, so it never waits for the keeper.
 #include <bit>
@@ -56,6 +56,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         frame->region = &region;
         frame->block = fault.index;
         std::atomic_ref(frame->present).store(0, std::memory_order_relaxed);
+        std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
         frame->dirty = 0;
         block.frame.store(frame->index | Block::kSparseFrame, std::memory_order_relaxed);
     } else {
@@ -280,6 +281,7 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
         block.stored_parts |= frame.dirty;
         frame.dirty = 0;
         if (park != Park::kKeep) {
+            note_use(frame, region, true);
             give_up_sparse(frame, kStored);
             region.leave();
             return;

@@ -2,6 +2,7 @@
 #include "pager/fault/stream_table.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 #include "pager/fault/block.hpp"
@@ -25,11 +26,12 @@ uint32_t step_count(uint32_t block, int32_t step, uint32_t block_count) {
 }  // namespace
 
 bool StreamTable::all_present(uint32_t head, uint32_t steps, int32_t step,
-                              const Block* blocks) noexcept {
+                              const Surroundings& around) noexcept {
     for (uint32_t i = 1; i < steps; ++i) {
         head += static_cast<uint32_t>(step);
-        const BlockState state = block_word::state(blocks[head].load());
-        if (state == BlockState::kAbsent || state == BlockState::kSparse) return false;
+        const BlockState state = block_word::state(around.blocks[head].load());
+        if (state == BlockState::kAbsent) return false;
+        if (state == BlockState::kSparse && !around.by_parts) return false;
     }
     return true;
 }
@@ -38,26 +40,25 @@ bool StreamTable::is_live(const Stream& stream) const noexcept {
     return stream.stamp != 0 && clock_ - stream.stamp <= kEndedAfter;
 }
 
-StreamTable::Stream* StreamTable::match(uint32_t block, const Block* blocks, Begin begin,
+StreamTable::Stream* StreamTable::match(uint32_t block, const Surroundings& around, Begin begin,
                                         uint32_t& distance) noexcept {
     for (Stream& stream : streams_) {
         if (!is_live(stream)) continue;
         if (begin == Begin::kIgnore && stream.lag_count < kCertainFaults) continue;
         const int64_t delta = int64_t{block} - stream.head;
+        if (delta == 0 && stream.step != 0) {
+            distance = 0;
+            return &stream;
+        }
         const bool sequential = std::abs(stream.step) <= 1;
         if (stream.step == 0 || (sequential && stream.lag_count == 1)) {  // no step yet, or a guess
             if (std::abs(delta) != 1) continue;
             stream.step = static_cast<int32_t>(delta);
             return &stream;
         }
-        if (delta == 0) {
-            if (sequential) continue;
-            distance = 0;
-            return &stream;
-        }
         const int64_t steps = delta / stream.step;
         if (steps * stream.step != delta || steps < 0 || steps > kGapMax) continue;
-        if (!all_present(stream.head, static_cast<uint32_t>(steps), stream.step, blocks)) continue;
+        if (!all_present(stream.head, static_cast<uint32_t>(steps), stream.step, around)) continue;
         distance = static_cast<uint32_t>(steps);
         return &stream;
     }
@@ -126,7 +127,7 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part,
     Advice advice;
     ++clock_;
     uint32_t distance = 1;
-    Stream* stream = match(block, around.blocks, begin, distance);
+    Stream* stream = match(block, around, begin, distance);
     if (stream == nullptr && begin == Begin::kCandidate) {
         stream = begin_stride(block, around.may_be_sparse);
     }
@@ -141,16 +142,21 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part,
     if (distance > 0) {
         advice.behind = advance(*stream, block);
         stream->ahead -= std::min(stream->ahead, distance);
-        stream->part = part;
-    } else if (part != stream->part) {
-        stream->dense = true;
+        stream->parts = 0;
     }
+    stream->parts |= uint64_t{1} << part;
+    advice.parts = static_cast<uint32_t>(std::popcount(stream->parts));
+    if (advice.parts > 1) stream->dense = true;
     if (!around.may_be_sparse || begin == Begin::kAtOnce) stream->dense = true;
     advice.part = !stream->dense;
     if (advice.part) return advice;
 
-    stream->depth =
-        std::min(around.depth_blocks, stream->depth == 0 ? kFirstDepth : stream->depth * 2);
+    if (stream->depth == 0) {
+        stream->depth = kFirstDepth;
+    } else if (distance > 0) {
+        stream->depth *= 2;
+    }
+    stream->depth = std::min(stream->depth, around.depth_blocks);
     const uint32_t room = step_count(block, stream->step, around.block_count);
     const uint32_t wanted = std::min(stream->depth, room);
     // A sixteenth of the distance at a time: the device gets its next work early.

@@ -33,6 +33,7 @@ public:
         uint32_t behind = kNone;  // a block the stream has left behind
         bool continues = false;   // the fault belongs to a stream that was known before
         bool part = false;        // of a stream that, as far as is known, needs parts of blocks
+        uint32_t parts = 0;       // of the block, needed since the stream got there; 0: not known
     };
 
     // What the first fault of a possible stream means.
@@ -48,6 +49,7 @@ public:
         uint32_t block_count;
         bool may_be_sparse;     // parts of blocks can be had, and fault
         uint32_t depth_blocks;  // read ahead at most
+        bool by_parts;          // how streams are served: they jump over sparse blocks
     };
 
     // Records a fault on a part of a block.
@@ -60,7 +62,7 @@ private:
 
     struct Stream {
         uint32_t head = 0;   // last faulted block
-        uint32_t part = 0;   // of that, which was needed
+        uint64_t parts = 0;  // of that, which were needed since it is the head
         int32_t step = 0;    // from block to block; 0 for a stream of one fault
         bool dense = true;   // needs whole blocks; false: not known to, its stride being above 1
         uint32_t depth = 0;  // current read-ahead distance; doubles up to the limit
@@ -73,8 +75,8 @@ private:
     Advice observe_locked(uint32_t block, uint32_t part, const Surroundings& around,
                           Begin begin) noexcept HANARE_REQUIRES(lock_);
     // The stream that goes on with `block`; `distance`: steps from its head, 0 for the head itself.
-    Stream* match(uint32_t block, const Block* blocks, Begin begin, uint32_t& distance) noexcept
-        HANARE_REQUIRES(lock_);
+    Stream* match(uint32_t block, const Surroundings& around, Begin begin,
+                  uint32_t& distance) noexcept HANARE_REQUIRES(lock_);
     bool is_live(const Stream& stream) const noexcept HANARE_REQUIRES(lock_);
     // A new stream, if two of one fault each and `block` lie at equal distances.
     Stream* begin_stride(uint32_t block, bool may_be_sparse) noexcept HANARE_REQUIRES(lock_);
@@ -83,7 +85,7 @@ private:
     static uint32_t advance(Stream& stream, uint32_t block) noexcept;
     // The blocks between the head and what is `steps` steps from it.
     static bool all_present(uint32_t head, uint32_t steps, int32_t step,
-                            const Block* blocks) noexcept;
+                            const Surroundings& around) noexcept;
 
     sys::RankedLock lock_{sys::LockRank::kStreams};
     uint64_t clock_ HANARE_GUARDED_BY(lock_) = 0;

@@ -19,10 +19,11 @@ protected:
 
     StreamTable::Advice fault(uint32_t block, bool may_be_sparse = false,
                               Begin begin = Begin::kCandidate, uint32_t part = 0) {
-        return table_.observe(block, part, {blocks_.data(), kBlocks, may_be_sparse, kDepth}, begin);
+        return table_.observe(block, part,
+                              {blocks_.data(), kBlocks, may_be_sparse, kDepth, by_parts_}, begin);
     }
-    void make_present(uint32_t block) {
-        ASSERT_TRUE(blocks_[block].try_enter(blocks_[block].load(), BlockState::kStaged));
+    void make_present(uint32_t block, BlockState state = BlockState::kStaged) {
+        ASSERT_TRUE(blocks_[block].try_enter(blocks_[block].load(), state));
     }
     // All blocks that the advice names.
     static std::vector<uint32_t> named(const StreamTable::Advice& advice) {
@@ -35,6 +36,7 @@ protected:
 
     std::vector<Block> blocks_{kBlocks};
     StreamTable table_;
+    bool by_parts_ = false;
 };
 
 using Blocks = std::vector<uint32_t>;
@@ -46,12 +48,45 @@ TEST_F(StreamTableTest, NeighboursAreAStream) {
     EXPECT_EQ(named(fault(99)), (Blocks{98, 97, 96, 95}));
 }
 
+TEST_F(StreamTableTest, ABlockThatFaultsAgainBelongsToItsStream) {
+    for (const uint32_t length : {1u, 2u, 10u}) {
+        SCOPED_TRACE(length);
+        uint32_t block = 100 * length;
+        fault(block - 1);
+        for (uint32_t i = 0; i < length; ++i) EXPECT_EQ(fault(block++, true).parts, 1u);
+        --block;
+        EXPECT_EQ(fault(block, true, Begin::kCandidate, 5).parts, 2u);
+        EXPECT_EQ(fault(block, true, Begin::kCandidate, 5).parts, 2u);
+        EXPECT_EQ(fault(block, true, Begin::kCandidate, 63).parts, 3u);
+        EXPECT_TRUE(fault(block + 1, true).continues);
+    }
+}
+
+TEST_F(StreamTableTest, TheDistanceGrowsFromBlockToBlockOnly) {
+    EXPECT_EQ(fault(7).count, 0u);
+    EXPECT_EQ(fault(8).count, 4u);
+    for (uint32_t part = 1; part < 8; ++part) {
+        EXPECT_EQ(fault(8, true, Begin::kCandidate, part).count, 0u);
+    }
+    EXPECT_EQ(named(fault(9)), (Blocks{13, 14, 15, 16, 17}));
+}
+
+TEST_F(StreamTableTest, AStreamServedByPartsJumpsOverSparseBlocks) {
+    for (by_parts_ = false;; by_parts_ = true) {
+        const uint32_t first = by_parts_ ? 1000 : 2000;
+        for (uint32_t i = 0; i < 4; ++i) fault(first + i, true);
+        make_present(first + 4, BlockState::kSparse);
+        EXPECT_EQ(fault(first + 5, true).continues, by_parts_);
+        if (by_parts_) return;
+    }
+}
+
 TEST_F(StreamTableTest, EqualDistancesAreAStream) {
     for (const int32_t step : {2, 5, 300, -3, -64}) {
         SCOPED_TRACE(step);
         const auto at = [&](uint32_t i) { return 2000 + i * static_cast<uint32_t>(step); };
         StreamTable table;
-        const StreamTable::Surroundings around = {blocks_.data(), kBlocks, false, kDepth};
+        const StreamTable::Surroundings around = {blocks_.data(), kBlocks, false, kDepth, false};
         EXPECT_FALSE(table.observe(at(0), 0, around, Begin::kCandidate).continues);
         EXPECT_FALSE(table.observe(at(1), 0, around, Begin::kCandidate).continues);
         const StreamTable::Advice third = table.observe(at(2), 0, around, Begin::kCandidate);
@@ -83,9 +118,9 @@ TEST_F(StreamTableTest, ArraysAtEqualDistancesAreStreamsOfNeighbours) {
         uint32_t late = 0;
         for (uint32_t i = 0; i < 100; ++i) {
             for (uint32_t array = 0; array < arrays; ++array) {
-                const StreamTable::Advice advice =
-                    table.observe(array * length + i, 0, {blocks_.data(), kBlocks, true, kDepth},
-                                  Begin::kCandidate);
+                const StreamTable::Advice advice = table.observe(
+                    array * length + i, 0, {blocks_.data(), kBlocks, true, kDepth, false},
+                    Begin::kCandidate);
                 if (i < 3) continue;
                 late += advice.part || !advice.continues || (advice.count > 0 && advice.step != 1);
             }
