@@ -120,15 +120,18 @@ protected:
     // What a pass has transferred.
     uint64_t pass(uint64_t column, uint64_t change) {
         const uint64_t before = transferred();
-        for (uint64_t i = column; i < kWords; i += kRowWords) words_[i] += change;
+        for (uint64_t i = column; i < kWords; i += kRowWords) add(i, change);
         return transferred() - before;
     }
     uint64_t pass_backward(uint64_t column, uint64_t change) {
         const uint64_t before = transferred();
-        for (uint64_t i = kWords - kRowWords + column; i < kWords; i -= kRowWords) {
-            words_[i] += change;
-        }
+        for (uint64_t i = kWords - kRowWords + column; i < kWords; i -= kRowWords) add(i, change);
         return transferred() - before;
+    }
+    // Also writes where that changes nothing.
+    void add(uint64_t i, uint64_t change) {
+        volatile uint64_t& word = words_[i];
+        word = word + change;
     }
     uint64_t transferred() const {
         const hanare_counters stats = pool_->stats();
@@ -210,21 +213,6 @@ TEST_P(SparseStreamTest, ThatUsesScatteredPartsOfABlockGetsItWhole) {
     const hanare_counters after = pool_->stats();
     EXPECT_LT(after.part_reads - before.part_reads, kBytes / kPart / 8);
     EXPECT_GT(after.prefetch_reads - before.prefetch_reads, kBlocks / 2);
-}
-
-// Strides that are served by parts do so for themselves.
-TEST_P(SparseStreamTest, StridesSayNothingOfNeighbours) {
-    open(16);
-    fill(words_, kBytes, 1);
-    for (uint64_t word = 0; word < 8; ++word) {
-        pool_->make_absent(words_, kBytes);
-        for (uint64_t i = word; i < kWords; i += 2 * kBlock / sizeof(uint64_t)) words_[i] += 0;
-    }
-    pool_->make_absent(words_, kBytes);
-    const hanare_counters before = pool_->stats();
-    EXPECT_EQ(mismatches(words_, 8 * kBlock, 1), 0u);
-    // Low, it would be four.
-    EXPECT_LE(pool_->stats().part_reads - before.part_reads, 2u);
 }
 
 TEST_P(SparseTest, FirstTouchesOfPartsLeaveZerosBetween) {

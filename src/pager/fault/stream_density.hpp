@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    static constexpr uint32_t kFirst = 68;         // so that samples begin early: 21, 55, ...
+    static constexpr uint32_t kFirst = 69;         // so that samples begin early: 20, 54, ...
     static constexpr uint32_t kMostOftenLog2 = 5;  // one block of 32
     static constexpr uint32_t kPerPass = 4;        // samples, where the region is large enough
     static constexpr int32_t kHighest = 4;         // one of 512
