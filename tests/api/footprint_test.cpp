@@ -92,6 +92,34 @@ TEST_P(FootprintTest, ResidentMemoryStaysWithinTheBudget) {
     }
 }
 
+// Opening a pool and using little of it costs little, however large it may grow.
+API_TEST_SCENARIO(start) {
+    constexpr uint64_t kBudget = 512 * kMiB;
+    SCENARIO_CHECK(reset_peak());
+    const uint64_t before = status_bytes("VmRSS");
+    const sys::testing::TemporaryDirectory directory;
+    PoolConfig config;
+    config.engine = arguments[0];
+    config.store = "file:" + directory.path();
+    config.options.local_bytes = kBudget;
+    FarPool pool(config);
+    uint64_t* const words = pool.alloc_words(2 * kBudget);
+    words[0] = 1;
+    must(hanare_flush(pool.get(), words, 2 * kBudget));  // the keeper has had its turn
+    const uint64_t growth = status_bytes("VmHWM") - before;
+    std::fprintf(stderr, "grew by %llu MiB\n", static_cast<unsigned long long>(growth / kMiB));
+    SCENARIO_CHECK(growth <= 40 * kMiB);
+    return 0;
+}
+
+TEST_P(FootprintTest, StartNeedsLittleMemory) {
+#if defined(HANARE_ASAN) || defined(HANARE_TSAN)
+    GTEST_SKIP() << "the sanitizer's own memory would be measured";
+#endif
+    const Outcome outcome = run_scenario("start", {GetParam()});
+    EXPECT_TRUE(outcome.exited_with(0)) << outcome.describe();
+}
+
 size_t entries_of(const char* path) {
     DIR* const directory = opendir(path);
     size_t count = 0;
