@@ -108,7 +108,7 @@ API_TEST_SCENARIO(start) {
     must(hanare_flush(pool.get(), words, 2 * kBudget));  // the keeper has had its turn
     const uint64_t growth = status_bytes("VmHWM") - before;
     std::fprintf(stderr, "grew by %llu MiB\n", static_cast<unsigned long long>(growth / kMiB));
-    SCENARIO_CHECK(growth <= 40 * kMiB);
+    SCENARIO_CHECK(growth <= 16 * kMiB);
     return 0;
 }
 

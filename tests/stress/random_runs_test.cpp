@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Many short runs, each with everything drawn from its seed: engine, block sizes, budget, policy,
-// background, threads, and what the threads do.  Every run has a watchdog.
+// background, threads, whether all of them share one CPU, and what the threads do.  Every run has a
+// watchdog.
 //
 // HANARE_STRESS_RUNS sets how many, HANARE_STRESS_SEED the seed of the first; the next one has the
 // next seed.  A run is repeated with its own seed and HANARE_STRESS_RUNS=1.
@@ -13,6 +14,7 @@
 #include "base/prng.hpp"
 #include "stress/stress_support.hpp"
 #include "stress/watchdog.hpp"
+#include "sys/process_usage.hpp"
 
 namespace hanare::stress {
 namespace {
@@ -39,13 +41,15 @@ struct Plan {
     const char* replacement;
     const char* background;
     uint64_t steps;  // of each thread
+    bool one_cpu;    // who waits in a loop keeps whom it waits for from running
 
     std::string text() const {
         return "seed " + std::to_string(seed) + ": " + engine + ", blocks of " +
                format_size(block_bytes) + ", " + std::to_string(frames) + " frames for " +
                format_size(shared_bytes) + ", " + std::to_string(threads) +
                " threads, read-ahead " + std::to_string(read_ahead_blocks) + ", " + replacement +
-               ", background " + background + ", " + std::to_string(steps) + " steps";
+               ", background " + background + ", " + std::to_string(steps) + " steps" +
+               (one_cpu ? ", one CPU" : "");
     }
 };
 
@@ -66,6 +70,7 @@ Plan make_plan(uint64_t seed) {
     plan.replacement = pick(random, {"second_chance", "second_chance", "round_robin"});
     plan.background = pick(random, {"on", "off", "auto"});
     plan.steps = 100 + random.below(300);
+    plan.one_cpu = random.below(3) == 0;
     return plan;
 }
 
@@ -256,7 +261,25 @@ private:
     std::vector<uint8_t> own_shadow_;
 };
 
+// This thread, and those that it begins, on the CPU where it is.
+class OneCpu {
+public:
+    explicit OneCpu(bool wanted) {
+        EXPECT_EQ(sched_getaffinity(0, sizeof before_, &before_), 0);
+        if (wanted) {
+            EXPECT_TRUE(sys::stay_on_this_cpu());
+        }
+    }
+    OneCpu(const OneCpu&) = delete;
+    OneCpu& operator=(const OneCpu&) = delete;
+    ~OneCpu() { EXPECT_EQ(sched_setaffinity(0, sizeof before_, &before_), 0); }
+
+private:
+    cpu_set_t before_{};
+};
+
 uint64_t run_plan(const Plan& plan) {
+    const OneCpu one_cpu(plan.one_cpu);
     const sys::testing::TemporaryDirectory directory;
     api_test::PoolConfig config;
     config.engine = plan.engine;
