@@ -27,8 +27,6 @@ protected:
         config.options.background = background;
         pool_ = std::make_unique<FarPool>(config);
         words_ = pool_->alloc_words(kBytes);
-        // Else some blocks are samples, which come by parts.
-        must(hanare_advise(pool_->get(), words_, kBytes, HANARE_ADVICE_SEQUENTIAL));
         fill(words_, kBytes, 1);
         EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
         return pool_->stats();

@@ -198,21 +198,46 @@ TEST_P(SparseStreamTest, IsNoticedAfterManyPassesThatUsedAll) {
     EXPECT_LT(pass_until_low(12), 12u);
 }
 
-// Half of all parts is much, wherever they lie: served by parts, this would take a read for each.
-TEST_P(SparseStreamTest, ThatUsesScatteredPartsOfABlockGetsItWhole) {
+// Every eighth part and more is much, wherever it lies: by parts, each would take a read.
+TEST_P(SparseStreamTest, ThatNeedsScatteredPartsOfABlockGetsItWhole) {
+    for (const uint64_t stride : {2 * kPart, 8 * kPart}) {
+        SCOPED_TRACE(stride);
+        open(16);
+        fill(words_, kBytes, 1);
+        pool_->make_absent(words_, kBytes);
+        ASSERT_LT(pass_until_low(12), 12u);
+        pool_->make_absent(words_, kBytes);
+        const hanare_counters before = pool_->stats();
+        uint64_t wrong = 0;
+        for (uint64_t i = 0; i < kWords; i += stride / sizeof(uint64_t)) {
+            wrong += words_[i] != pattern(1, i);
+        }
+        EXPECT_EQ(wrong, 0u);
+        const hanare_counters after = pool_->stats();
+        EXPECT_LT(after.part_reads - before.part_reads, kBytes / stride / 4);
+        EXPECT_GT(after.prefetch_reads - before.prefetch_reads, kBlocks / 2);
+    }
+}
+
+// Parts that come together in several passes do not make a block that was passed through.
+TEST_P(SparseStreamTest, ThatNeedsOtherPartsEachTimeIsServedByThem) {
+    constexpr uint64_t kRow = kBlock / 2 / sizeof(uint64_t);
+    constexpr uint64_t kPages = 12;
     open(16);
     fill(words_, kBytes, 1);
     pool_->make_absent(words_, kBytes);
     ASSERT_LT(pass_until_low(12), 12u);
-    pool_->make_absent(words_, kBytes);
-    const hanare_counters before = pool_->stats();
+    const uint64_t before = transferred();
+    for (uint64_t page = 0; page < kPages; ++page) {
+        for (uint64_t i = page * kPart / sizeof(uint64_t); i < kWords; i += kRow) add(i, 1);
+    }
+    EXPECT_LT(transferred() - before, kPages * kBytes / 8);
     uint64_t wrong = 0;
-    constexpr uint64_t kEverySecond = 2 * kPart / sizeof(uint64_t);
-    for (uint64_t i = 0; i < kWords; i += kEverySecond) wrong += words_[i] != pattern(1, i);
+    for (uint64_t i = 0; i < kWords; ++i) {
+        const bool changed = i % (kPart / sizeof(uint64_t)) == 0 && i % kRow < kPages * 512;
+        wrong += words_[i] != pattern(1, i) + (changed ? 1 : 0);
+    }
     EXPECT_EQ(wrong, 0u);
-    const hanare_counters after = pool_->stats();
-    EXPECT_LT(after.part_reads - before.part_reads, kBytes / kPart / 8);
-    EXPECT_GT(after.prefetch_reads - before.prefetch_reads, kBlocks / 2);
 }
 
 TEST_P(SparseTest, FirstTouchesOfPartsLeaveZerosBetween) {

@@ -42,12 +42,8 @@ bool Pager::is_in_run(const Fault& fault) noexcept {
     const Region& region = fault.region;
     const Block& block = region.block(fault.index);
     if (block_word::state(block.load()) != BlockState::kSparse) return false;
-    Frame& frame = *region.frame_of(block);
-    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
-    if (std::atomic_ref(frame.use).load(std::memory_order_relaxed) != StreamUse::kNone) {
-        // Streams that use little of a block leave runs in it, too, but in more places.
-        return std::popcount(present) >= int{kRunParts} && run_count(present) <= 2;
-    }
+    const uint64_t present =
+        std::atomic_ref(region.frame_of(block)->present).load(std::memory_order_relaxed);
     const uint64_t forward = all_ones(kRunParts);
     if (fault.part >= kRunParts && (~present >> (fault.part - kRunParts) & forward) == 0)
         return true;
@@ -85,22 +81,21 @@ void Pager::observe(Fault& fault) noexcept {
     }
     const bool by_parts = region.density.is_low() && may_sample(region);
     const StreamTable::Advice found =
-        region.streams.observe(fault.index, fault.part,
+        region.streams.observe(fault.index, fault.part, fault.write,
                                {region.blocks(), region.block_count, may_be_sparse,
                                 by_parts ? 0 : read_ahead_blocks(region), by_parts},
                                begin);
-    const bool passes = in_run || found.parts >= region.parts_per_block / kManyShare;
     const bool random = fault.history->note(region, place, found.continues, in_run);
-    if (found.parts > 0 && !found.part) {
-        if (by_parts) {
-            fault.use = StreamUse::kParts;
-        } else if (is_sample(region, fault.index)) {
-            fault.use = StreamUse::kSample;
+    if (found.parts != 0 && !found.part) {
+        if (by_parts && is_much(region, found.left_parts, found.left_written)) {
+            region.density.note(true);
         }
-    }
-    if (passes && fault.use != StreamUse::kNone) {
-        note_passed(fault);
-        fault.use = StreamUse::kNone;
+        const bool sample = !by_parts && is_sample(region, fault.index);
+        if ((by_parts || sample) && is_passed_through(region, found.parts)) {
+            note_passed(fault);
+        } else if (by_parts || sample) {
+            fault.use = by_parts ? StreamUse::kParts : StreamUse::kSample;
+        }
     }
     fault.random =
         fault.use != StreamUse::kNone || (may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
@@ -120,17 +115,29 @@ void Pager::observe(Fault& fault) noexcept {
     }
 }
 
-// The stream goes through all of the block that it began to use by parts.
+// Whether a stream that has needed these parts of a block in one go will need all of them.  One
+// that uses little of a block leaves parts beside each other, too, but from several goes.
+bool Pager::is_passed_through(const Region& region, uint64_t parts) noexcept {
+    const auto count = static_cast<uint32_t>(std::popcount(parts));
+    return count >= region.parts_per_block / kManyShare ||
+           (count >= kRunParts && run_count(parts) <= 2);
+}
+
+bool Pager::is_much(const Region& region, uint64_t parts, bool written) noexcept {
+    return static_cast<uint32_t>(std::popcount(parts)) >=
+           region.parts_per_block / (written ? kWrittenShare : kReadShare);
+}
+
+// The stream goes through all of a block that it has met by parts.
 void Pager::note_passed(const Fault& fault) noexcept {
     Region& region = fault.region;
-    const Block& block = region.block(fault.index);
-    if (block_word::state(block.load()) != BlockState::kSparse) return;
-    const std::atomic_ref use(region.frame_of(block)->use);
-    if (use.load(std::memory_order_relaxed) == StreamUse::kNone) return;
-    const bool tells =
-        use.exchange(StreamUse::kParts, std::memory_order_relaxed) == StreamUse::kSample ||
-        region.density.is_low();
-    if (tells) region.density.note(true);
+    if (!region.density.is_low()) {
+        const Block& block = region.block(fault.index);
+        if (block_word::state(block.load()) != BlockState::kSparse) return;
+        const std::atomic_ref use(region.frame_of(block)->use);
+        if (use.exchange(StreamUse::kParts, std::memory_order_relaxed) == StreamUse::kParts) return;
+    }
+    region.density.note(true);
 }
 
 // How much of a sample streams have used, now that they are done with it.
@@ -140,8 +147,7 @@ void Pager::note_use(Frame& sparse, Region& region, bool written) noexcept {
     const uint64_t present = std::atomic_ref(sparse.present).load(std::memory_order_relaxed);
     if (present == 0) return;  // the frame has gone to another block meanwhile
     if (use.exchange(StreamUse::kParts, std::memory_order_relaxed) != StreamUse::kSample) return;
-    region.density.note(static_cast<uint32_t>(std::popcount(present)) >=
-                        region.parts_per_block / (written ? kWrittenShare : kReadShare));
+    region.density.note(is_much(region, present, written));
 }
 
 // Starts the reads that a stream wants; and with them that of the block whose fault has told, so

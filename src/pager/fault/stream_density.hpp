@@ -4,8 +4,9 @@
 //
 // Streams are given whole blocks ahead of their needs, so how much of them is used does not show. A
 // few blocks are therefore served by parts, as samples; the more of these were used up, the fewer,
-// though every pass through the region meets some.  After two in a row of which little was used,
-// streams are served by parts altogether, until one of them passes a block through.
+// though every pass through a region of 64 blocks or more meets two.  After two in a row of which
+// little was used, streams are served by parts altogether, until one of them needs much of a block
+// in one go.
 //
 // Any thread; a note that gets lost between two of them does no harm.
 #pragma once
@@ -41,7 +42,7 @@ public:
 private:
     static constexpr uint32_t kFirst = 69;         // so that samples begin early: 20, 54, ...
     static constexpr uint32_t kMostOftenLog2 = 5;  // one block of 32
-    static constexpr uint32_t kPerPass = 4;        // samples, where the region is large enough
+    static constexpr uint32_t kPerPass = 2;        // samples, where the region is large enough
     static constexpr int32_t kHighest = 4;         // one of 512
     static constexpr int32_t kLowest = -2;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <utility>
 
 #include "pager/fault/block.hpp"
 
@@ -25,13 +26,13 @@ uint32_t step_count(uint32_t block, int32_t step, uint32_t block_count) {
 
 }  // namespace
 
-bool StreamTable::all_present(uint32_t head, uint32_t steps, int32_t step,
-                              const Surroundings& around) noexcept {
+bool StreamTable::all_present(uint32_t head, uint32_t steps, int32_t step, const Block* blocks,
+                              bool or_sparse) noexcept {
     for (uint32_t i = 1; i < steps; ++i) {
         head += static_cast<uint32_t>(step);
-        const BlockState state = block_word::state(around.blocks[head].load());
+        const BlockState state = block_word::state(blocks[head].load());
         if (state == BlockState::kAbsent) return false;
-        if (state == BlockState::kSparse && !around.by_parts) return false;
+        if (state == BlockState::kSparse && !or_sparse) return false;
     }
     return true;
 }
@@ -58,7 +59,10 @@ StreamTable::Stream* StreamTable::match(uint32_t block, const Surroundings& arou
         }
         const int64_t steps = delta / stream.step;
         if (steps * stream.step != delta || steps < 0 || steps > kGapMax) continue;
-        if (!all_present(stream.head, static_cast<uint32_t>(steps), stream.step, around)) continue;
+        if (!all_present(stream.head, static_cast<uint32_t>(steps), stream.step, around.blocks,
+                         around.by_parts && begin != Begin::kIgnore)) {
+            continue;
+        }
         distance = static_cast<uint32_t>(steps);
         return &stream;
     }
@@ -110,19 +114,19 @@ StreamTable::Stream* StreamTable::replace_oldest(uint32_t block) noexcept {
     return oldest;
 }
 
-StreamTable::Advice StreamTable::observe(uint32_t block, uint32_t part, const Surroundings& around,
-                                         Begin begin) noexcept {
+StreamTable::Advice StreamTable::observe(uint32_t block, uint32_t part, bool write,
+                                         const Surroundings& around, Begin begin) noexcept {
     Advice advice;
     if (!lock_.try_lock()) {
         advice.continues = true;  // as likely as not, and the cheaper mistake
         return advice;
     }
-    advice = observe_locked(block, part, around, begin);
+    advice = observe_locked(block, part, write, around, begin);
     lock_.unlock();
     return advice;
 }
 
-StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part,
+StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, bool write,
                                                 const Surroundings& around, Begin begin) noexcept {
     Advice advice;
     ++clock_;
@@ -138,15 +142,24 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part,
         if (begin != Begin::kAtOnce) return advice;
         stream->step = 1;
     }
+    // What was there before this many other faults, as of streams that take turns, is another
+    // visit.
+    const bool comes_back = distance == 0 && clock_ - stream->stamp > kStreams;
     stream->stamp = clock_;
+    if (comes_back) {
+        stream->parts = 0;
+        stream->written = false;
+    }
     if (distance > 0) {
         advice.behind = advance(*stream, block);
         stream->ahead -= std::min(stream->ahead, distance);
-        stream->parts = 0;
+        advice.left_parts = std::exchange(stream->parts, 0);
+        advice.left_written = std::exchange(stream->written, false);
     }
     stream->parts |= uint64_t{1} << part;
-    advice.parts = static_cast<uint32_t>(std::popcount(stream->parts));
-    if (advice.parts > 1) stream->dense = true;
+    stream->written |= write;
+    advice.parts = stream->parts;
+    if (std::popcount(advice.parts) > 1) stream->dense = true;
     if (!around.may_be_sparse || begin == Begin::kAtOnce) stream->dense = true;
     advice.part = !stream->dense;
     if (advice.part) return advice;

@@ -33,7 +33,9 @@ public:
         uint32_t behind = kNone;  // a block the stream has left behind
         bool continues = false;   // the fault belongs to a stream that was known before
         bool part = false;        // of a stream that, as far as is known, needs parts of blocks
-        uint32_t parts = 0;       // of the block, needed since the stream got there; 0: not known
+        uint64_t parts = 0;  // of the block, needed since the stream got there; none: not known
+        uint64_t left_parts = 0;    // of the block that the stream has just left
+        bool left_written = false;  // some of these were written to
     };
 
     // What the first fault of a possible stream means.
@@ -53,7 +55,8 @@ public:
     };
 
     // Records a fault on a part of a block.
-    Advice observe(uint32_t block, uint32_t part, const Surroundings& around, Begin begin) noexcept;
+    Advice observe(uint32_t block, uint32_t part, bool write, const Surroundings& around,
+                   Begin begin) noexcept;
 
 private:
     static constexpr uint32_t kStreams = 32;
@@ -61,18 +64,19 @@ private:
     static constexpr uint32_t kGapMax = 256;  // present blocks a stream may jump over
 
     struct Stream {
-        uint32_t head = 0;   // last faulted block
-        uint64_t parts = 0;  // of that, which were needed since it is the head
-        int32_t step = 0;    // from block to block; 0 for a stream of one fault
-        bool dense = true;   // needs whole blocks; false: not known to, its stride being above 1
-        uint32_t depth = 0;  // current read-ahead distance; doubles up to the limit
-        uint32_t ahead = 0;  // blocks from head on that were asked for already
-        uint64_t stamp = 0;  // of the last fault; 0: unused entry
+        uint32_t head = 0;     // last faulted block
+        uint64_t parts = 0;    // of that, which were needed since it is the head
+        bool written = false;  // some of these were written to
+        int32_t step = 0;      // from block to block; 0 for a stream of one fault
+        bool dense = true;     // needs whole blocks; false: not known to, its stride being above 1
+        uint32_t depth = 0;    // current read-ahead distance; doubles up to the limit
+        uint32_t ahead = 0;    // blocks from head on that were asked for already
+        uint64_t stamp = 0;    // of the last fault; 0: unused entry
         uint32_t lag_count = 0;
         std::array<uint32_t, kLag> lag{};  // ring of the last faulted blocks
     };
 
-    Advice observe_locked(uint32_t block, uint32_t part, const Surroundings& around,
+    Advice observe_locked(uint32_t block, uint32_t part, bool write, const Surroundings& around,
                           Begin begin) noexcept HANARE_REQUIRES(lock_);
     // The stream that goes on with `block`; `distance`: steps from its head, 0 for the head itself.
     Stream* match(uint32_t block, const Surroundings& around, Begin begin,
@@ -84,8 +88,8 @@ private:
     // Moves the head; returns the block that is now far enough behind, or kNone.
     static uint32_t advance(Stream& stream, uint32_t block) noexcept;
     // The blocks between the head and what is `steps` steps from it.
-    static bool all_present(uint32_t head, uint32_t steps, int32_t step,
-                            const Surroundings& around) noexcept;
+    static bool all_present(uint32_t head, uint32_t steps, int32_t step, const Block* blocks,
+                            bool or_sparse) noexcept;
 
     sys::RankedLock lock_{sys::LockRank::kStreams};
     uint64_t clock_ HANARE_GUARDED_BY(lock_) = 0;

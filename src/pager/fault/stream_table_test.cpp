@@ -19,7 +19,7 @@ protected:
 
     StreamTable::Advice fault(uint32_t block, bool may_be_sparse = false,
                               Begin begin = Begin::kCandidate, uint32_t part = 0) {
-        return table_.observe(block, part,
+        return table_.observe(block, part, write_,
                               {blocks_.data(), kBlocks, may_be_sparse, kDepth, by_parts_}, begin);
     }
     void make_present(uint32_t block, BlockState state = BlockState::kStaged) {
@@ -37,6 +37,7 @@ protected:
     std::vector<Block> blocks_{kBlocks};
     StreamTable table_;
     bool by_parts_ = false;
+    bool write_ = false;
 };
 
 using Blocks = std::vector<uint32_t>;
@@ -55,11 +56,24 @@ TEST_F(StreamTableTest, ABlockThatFaultsAgainBelongsToItsStream) {
         fault(block - 1);
         for (uint32_t i = 0; i < length; ++i) EXPECT_EQ(fault(block++, true).parts, 1u);
         --block;
-        EXPECT_EQ(fault(block, true, Begin::kCandidate, 5).parts, 2u);
-        EXPECT_EQ(fault(block, true, Begin::kCandidate, 5).parts, 2u);
-        EXPECT_EQ(fault(block, true, Begin::kCandidate, 63).parts, 3u);
-        EXPECT_TRUE(fault(block + 1, true).continues);
+        EXPECT_EQ(fault(block, true, Begin::kCandidate, 5).parts, 0x21u);
+        EXPECT_EQ(fault(block, true, Begin::kCandidate, 5).parts, 0x21u);
+        write_ = true;
+        EXPECT_EQ(fault(block, true, Begin::kCandidate, 63).parts, uint64_t{1} << 63 | 0x21);
+        write_ = false;
+        const StreamTable::Advice next = fault(block + 1, true);
+        EXPECT_TRUE(next.continues && next.left_written);
+        EXPECT_EQ(next.parts, 1u);
+        EXPECT_EQ(next.left_parts, uint64_t{1} << 63 | 0x21);
+        EXPECT_FALSE(fault(block + 2, true).left_written);
     }
+}
+
+TEST_F(StreamTableTest, WhoComesBackLaterNeedsPartsAnew) {
+    for (const uint32_t block : {7u, 8u, 9u}) fault(block, true);
+    EXPECT_EQ(fault(9, true, Begin::kCandidate, 1).parts, 3u);
+    for (uint32_t i = 0; i < 32; ++i) fault(1000 + 20 * i * i, true, Begin::kIgnore);
+    EXPECT_EQ(fault(9, true, Begin::kCandidate, 2).parts, 4u);
 }
 
 TEST_F(StreamTableTest, TheDistanceGrowsFromBlockToBlockOnly) {
@@ -87,9 +101,9 @@ TEST_F(StreamTableTest, EqualDistancesAreAStream) {
         const auto at = [&](uint32_t i) { return 2000 + i * static_cast<uint32_t>(step); };
         StreamTable table;
         const StreamTable::Surroundings around = {blocks_.data(), kBlocks, false, kDepth, false};
-        EXPECT_FALSE(table.observe(at(0), 0, around, Begin::kCandidate).continues);
-        EXPECT_FALSE(table.observe(at(1), 0, around, Begin::kCandidate).continues);
-        const StreamTable::Advice third = table.observe(at(2), 0, around, Begin::kCandidate);
+        EXPECT_FALSE(table.observe(at(0), 0, false, around, Begin::kCandidate).continues);
+        EXPECT_FALSE(table.observe(at(1), 0, false, around, Begin::kCandidate).continues);
+        const StreamTable::Advice third = table.observe(at(2), 0, false, around, Begin::kCandidate);
         EXPECT_TRUE(third.continues);
         EXPECT_EQ(named(third), (Blocks{at(3), at(4), at(5), at(6)}));
     }
@@ -119,7 +133,7 @@ TEST_F(StreamTableTest, ArraysAtEqualDistancesAreStreamsOfNeighbours) {
         for (uint32_t i = 0; i < 100; ++i) {
             for (uint32_t array = 0; array < arrays; ++array) {
                 const StreamTable::Advice advice = table.observe(
-                    array * length + i, 0, {blocks_.data(), kBlocks, true, kDepth, false},
+                    array * length + i, 0, false, {blocks_.data(), kBlocks, true, kDepth, false},
                     Begin::kCandidate);
                 if (i < 3) continue;
                 late += advice.part || !advice.continues || (advice.count > 0 && advice.step != 1);
