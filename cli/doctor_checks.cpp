@@ -340,17 +340,15 @@ Finding check_sigbus(const Options& options, const Platform& platform) {
 }
 
 Finding check_cpus(const Options& options) {
-    const uint32_t cpus = sys::allowed_cpus();
     Finding finding;
     finding.check = "CPUs";
-    finding.found = std::to_string(cpus) + " may be used";
+    finding.found = std::to_string(sys::allowed_cpus()) + " may be used";
     if (options.background != config::Background::kOff) {
         finding.use = "the keeper thread reads, cleans and frees ahead of need (background = on)";
         return finding;
     }
     finding.use = "faulting threads evict and read ahead themselves (background = off)";
-    finding.change = cpus == 1 ? "allow more CPUs (taskset, cpuset), or background = on"
-                               : "background = on overlaps transfers with the program's work";
+    finding.change = "background = on overlaps transfers with the program's work";
     return finding;
 }
 

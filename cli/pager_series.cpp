@@ -157,10 +157,10 @@ Result<PagerSeries> make_pager_series(const PagerFlags& flags) {
     job.block_bytes = options.block_bytes;
     job.engine = config::value_text(options, OptionId::engine);
     job.read_ahead_blocks = options.read_ahead_blocks;
-    // With what streams begin (src/pager/fault/read_ahead.cpp).
-    const uint64_t first = std::clamp(8 * options.block_bytes, 4 * kMiB, 8 * kMiB);
-    job.in_flight_bytes =
-        std::clamp(options.block_bytes * options.read_ahead_blocks, options.block_bytes, first);
+    // As far as streams are read ahead at most (src/pager/fault/ahead_reads.hpp).
+    constexpr uint64_t kInFlightBytesMax = 8 * kMiB;
+    job.in_flight_bytes = std::clamp(options.block_bytes * options.read_ahead_blocks,
+                                     options.block_bytes, kInFlightBytesMax);
     HANARE_TRY(plan_sizes(flags, options, extent, series));
     return series;
 }

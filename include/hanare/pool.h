@@ -57,8 +57,7 @@ typedef struct hanare_pool_options {
      * scheme; exactly that with HANARE_READ_AHEAD_OFF. */
     const char *replacement;
     /* Whether the keeper thread works ahead of need (cleans and frees, and reads what faulting
-     * threads cannot): "auto" (default; off where the calling thread may use one CPU only), "on" or
-     * "off". */
+     * threads cannot): "on" (default) or "off". */
     const char *background;
 } hanare_pool_options;
 

@@ -11,7 +11,6 @@
 #include "config/rules.hpp"
 #include "config/store_spec.hpp"
 #include "sys/memory_limits.hpp"
-#include "sys/process_usage.hpp"
 
 namespace hanare::config {
 
@@ -150,12 +149,6 @@ Result<void> resolve(Options& options) {
         options.local_bytes = std::max(round_down(limit.bytes / 5 * 4, kMiB), kMiB);
         options.notes[index_of(OptionId::local_bytes)] =
             "auto: 80 % of " + format_size(limit.bytes) + ", " + limit.origin;
-    }
-    if (options.background == Background::kAuto) {
-        const uint32_t cpus = sys::allowed_cpus();
-        options.background = cpus > 1 ? Background::kOn : Background::kOff;
-        options.notes[index_of(OptionId::background)] =
-            "auto: " + std::to_string(cpus) + (cpus > 1 ? " CPUs" : " CPU") + " may be used";
     }
     std::string& note = options.notes[index_of(OptionId::store)];
     const std::string directory = default_store_directory();

@@ -23,7 +23,7 @@ inline constexpr std::string_view kEngineNames =
     "auto|sigbus-move|sigbus-copy|segv-remap|thread|shared";
 enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThread, kShared };
 enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
-enum class Background : uint8_t { kAuto, kOn, kOff };
+enum class Background : uint8_t { kOn, kOff };
 enum class Io : uint8_t { kAuto, kUring, kSync };
 enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
 

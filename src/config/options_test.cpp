@@ -17,7 +17,6 @@
 #include "config/store_spec.hpp"
 #include "sys/file.hpp"
 #include "sys/memory_limits.hpp"
-#include "sys/process_usage.hpp"
 #include "sys/test_support.hpp"
 
 namespace hanare::config {
@@ -90,7 +89,7 @@ TEST_F(OptionsTest, DefaultsAreThoseOfTheTable) {
     EXPECT_EQ(options->engine, Engine::kAuto);
     EXPECT_EQ(options->read_ahead_blocks, 256u);
     EXPECT_EQ(options->replacement, Replacement::kSecondChance);
-    EXPECT_EQ(options->background, sys::allowed_cpus() > 1 ? Background::kOn : Background::kOff);
+    EXPECT_EQ(options->background, Background::kOn);
     EXPECT_EQ(options->io, Io::kAuto);
     EXPECT_TRUE(options->use_direct);
     EXPECT_FALSE(options->allow_tmpfs);
@@ -158,7 +157,7 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
         {OptionId::replacement, "lru",
          "replacement (flag --x): 'lru' is unknown; allowed is second_chance or round_robin"},
         {OptionId::background, "never",
-         "background (flag --x): 'never' is unknown; allowed is auto, on or off"},
+         "background (flag --x): 'never' is unknown; allowed is on or off"},
         {OptionId::use_direct, "2",
          "direct (flag --x): '2' is neither true nor false; allowed is true,"},
         {OptionId::log_level, "loud", "allowed is error, warn, info or debug"},

@@ -412,20 +412,10 @@ class Doctor(unittest.TestCase):
             check = self.doctor("--engine", engine)["userfaultfd"]
             self.assertIn(engine, check["use"])
 
-    def test_background_follows_the_cpus(self):
-        def on_one_cpu():
-            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        for expected, options in (("off", {"preexec_fn": on_one_cpu}), ("on", {})):
-            if expected == "on" and len(os.sched_getaffinity(0)) == 1:
-                continue
-            result = run("doctor", "--json", **options)
-            checks = {row["check"]: row for row in json.loads(result.stdout)["checks"]}
-            self.assertIn(f"background = {expected}", checks["CPUs"]["use"])
-            result = run("info", "--json", **options)
-            row = {row["option"]: row for row in json.loads(result.stdout)["options"]}["background"]
-            self.assertEqual((row["value"], row["source"]), (expected, "default"))
-            self.assertRegex(row["note"], r"^auto: \d+ CPUs? may be used$")
-        self.assertEqual(info("--background", "off")["background"]["note"], "")
+    def test_background_work_is_shown(self):
+        for value in ("on", "off"):
+            self.assertIn(f"background = {value}",
+                          self.doctor("--background", value)["CPUs"]["use"])
 
     def test_system_calls_need_permission(self):
         if os.geteuid() != 0:

@@ -68,7 +68,7 @@ Plan make_plan(uint64_t seed) {
     plan.threads = 1 + static_cast<uint32_t>(random.below(8));
     plan.read_ahead_blocks = pick(random, {HANARE_READ_AHEAD_OFF, 1u, 4u, 16u, 64u});
     plan.replacement = pick(random, {"second_chance", "second_chance", "round_robin"});
-    plan.background = pick(random, {"on", "off", "auto"});
+    plan.background = pick(random, {"on", "off"});
     plan.steps = 100 + random.below(300);
     plan.one_cpu = random.below(3) == 0;
     return plan;

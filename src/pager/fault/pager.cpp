@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "pager/fault/checksum.hpp"
 #include "pager/fault/parts.hpp"
+#include "pager/fault/zeros.hpp"
 #include "sys/clock.hpp"
 
 namespace hanare::pager {
@@ -185,7 +186,7 @@ hanare_status Pager::read_block(Region& region, uint32_t index, Frame& frame,
     const uint64_t wanted = region.block(index).stored_parts & ~overlaid;
     if (wanted == 0) {
         count(region.counters.zero_fills);
-        if (!frame.zeroed) std::memset(frame.memory, 0, region.block_bytes);
+        if (!frame.zeroed) fill_with_zeros(frame.memory, region.block_bytes);
         frame.zeroed = false;
         return HANARE_STATUS_OK;
     }
@@ -206,7 +207,7 @@ hanare_status Pager::finish_read(Region& region, uint32_t index, const Frame& fr
                                  uint64_t overlaid) noexcept {
     const uint64_t stored = region.block(index).stored_parts;
     for_each_run(region.all_parts() & ~stored & ~overlaid, [&](uint32_t first, uint32_t count) {
-        std::memset(frame.memory + first * region.part_bytes, 0, count * region.part_bytes);
+        fill_with_zeros(frame.memory + first * region.part_bytes, count * region.part_bytes);
     });
     return verify(region, index, frame.memory, stored & ~overlaid);
 }

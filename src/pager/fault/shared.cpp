@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/units.hpp"
+#include "pager/fault/zeros.hpp"
 #include "sys/memory.hpp"
 #include "sys/shared_memory.hpp"
 
@@ -41,7 +42,7 @@ int Shared::install_zeros(std::byte* block, std::byte* slot, size_t bytes,
         return userfault_.zero(block + done, bytes - done, filled);
     });
     if (error != 0) {
-        std::memset(slot, 0, bytes);  // also gives it pages to copy to
+        fill_with_zeros(slot, bytes);  // also gives it pages to copy to
         take_back(block, slot, done, place);
     }
     return error;
