@@ -2,7 +2,6 @@
 #include "pager/fault/shared.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <sys/mman.h>
 
 #include "base/assert.hpp"
