@@ -12,24 +12,24 @@
 #include "hanare/export.h"
 
 /* XX(NAME, value, text) */
-#define HANARE_STATUS_MAP(XX)                                                                     \
-    XX(OK, 0, "success")                                                                          \
-    /* the operation: it did not happen, nothing else changed */                                  \
-    XX(INVALID_ARGUMENT, -1, "an argument is not allowed")                                        \
-    XX(NO_MEMORY, -2, "the operating system refused memory")                                      \
-    XX(BUSY, -3, "the object is in use")                                                          \
-    XX(NOT_SUPPORTED, -4, "not supported on this system")                                         \
-    XX(LIMIT, -5, "a limit of the pool would be exceeded")                                        \
-    XX(NOT_FOUND, -6, "no such object")                                                           \
-    XX(PERMISSION, -7, "not permitted")                                                           \
-    XX(STORE_UNAVAILABLE, -8, "the store cannot be opened")                                       \
-    XX(SYSTEM, -9, "a system call failed")                                                        \
-    /* the region: some of its blocks cannot be read or written */                                \
-    XX(STORE_FULL, -100, "the store has no room left")                                            \
-    XX(STORE_IO, -101, "the store failed to read or write")                                       \
-    XX(CORRUPT, -102, "a block does not match its checksum")                                      \
-    /* the process: its handles are of no more use */                                             \
-    XX(FORKED, -300, "the handle belongs to the parent process")                                  \
+#define HANARE_STATUS_MAP(XX)                                      \
+    XX(OK, 0, "success")                                           \
+    /* the operation: it did not happen, nothing else changed */   \
+    XX(INVALID_ARGUMENT, -1, "an argument is not allowed")         \
+    XX(NO_MEMORY, -2, "the operating system refused memory")       \
+    XX(BUSY, -3, "the object is in use")                           \
+    XX(NOT_SUPPORTED, -4, "not supported on this system")          \
+    XX(LIMIT, -5, "a limit of the pool would be exceeded")         \
+    XX(NOT_FOUND, -6, "no such object")                            \
+    XX(PERMISSION, -7, "not permitted")                            \
+    XX(STORE_UNAVAILABLE, -8, "the store cannot be opened")        \
+    XX(SYSTEM, -9, "a system call failed")                         \
+    /* the region: some of its blocks cannot be read or written */ \
+    XX(STORE_FULL, -100, "the store has no room left")             \
+    XX(STORE_IO, -101, "the store failed to read or write")        \
+    XX(CORRUPT, -102, "a block does not match its checksum")       \
+    /* the process: its handles are of no more use */              \
+    XX(FORKED, -300, "the handle belongs to the parent process")   \
     XX(INTERNAL, -301, "internal error, please report it")
 
 typedef enum hanare_status {

@@ -7,10 +7,10 @@
 // The stack is freed by a thread-specific-data destructor, which runs however the thread ends.  It
 // waits for the last round but one, so that the program's own destructors still have the stack; in
 // the last round a sanitizer's run-time says good-bye to the thread.
-#include <pthread.h>
-#include <threads.h>
 #include <climits>
 #include <csignal>
+#include <pthread.h>
+#include <threads.h>
 
 #include <cerrno>
 #include <cstddef>

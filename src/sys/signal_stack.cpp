@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/signal_stack.hpp"
 
+#include <algorithm>
+#include <csignal>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <algorithm>
-#include <csignal>
 
 namespace hanare::sys {
 

@@ -9,11 +9,11 @@
 //   line.write_stderr();
 #pragma once
 
-#include <unistd.h>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <unistd.h>
 
 #include "sys/raw_write.hpp"
 

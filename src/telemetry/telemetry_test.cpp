@@ -3,10 +3,10 @@
 // Every test looks at the bytes that reach a descriptor: standard error is put on a pipe meanwhile.
 #include <gtest/gtest.h>
 
-#include <unistd.h>
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <unistd.h>
 
 #include "telemetry/counters.hpp"
 #include "telemetry/log.hpp"
