@@ -49,7 +49,8 @@ typedef struct hanare_pool_options {
      * "shared". */
     const char *engine;
     /* Blocks fetched ahead of a stream at most; default 256, HANARE_READ_AHEAD_OFF for none.  How
-     * many it takes, up to 8 MiB or a quarter of the budget, is measured while the program runs. */
+     * many it takes, up to 64 MiB or a quarter of the budget, is measured while the program
+     * runs. */
     uint32_t read_ahead_blocks;
     /* HANARE_POOL_* flags, or'ed. */
     uint32_t flags;

@@ -27,7 +27,7 @@ class Pager;
 
 class AheadReads {
 public:
-    static constexpr uint64_t kInFlightBytesMax = uint64_t{8} << 20;
+    static constexpr uint64_t kInFlightBytesMax = uint64_t{64} << 20;
 
     // `reads` may be null: then nothing can be started.
     AheadReads(Pager& pager, std::unique_ptr<store::SharedReads> reads, bool may_spin)

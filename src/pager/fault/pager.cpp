@@ -501,7 +501,10 @@ hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty) noexce
         region.leave();
         return engine_failed(error);
     }
-    if (*dirty) block.leave(BlockState::kWriting);
+    if (*dirty) {
+        read_ahead_depth_.note_other_use();
+        block.leave(BlockState::kWriting);
+    }
     return HANARE_STATUS_OK;
 }
 

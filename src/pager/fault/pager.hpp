@@ -65,7 +65,7 @@ public:
           read_ahead_blocks_(read_ahead_blocks),
           read_ahead_depth_(
               make_depth(std::min(read_ahead_blocks * block_bytes, frames.frame_budget_bytes() / 4),
-                         block_bytes)),
+                         frames.frame_budget_bytes(), block_bytes)),
           reads_(*this, store.open_shared_reads(), may_spin),
           part_reads_(store, std::move(buffers), may_spin),
           zeros_(std::move(zeros)) {}
@@ -194,8 +194,9 @@ private:
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
     uint64_t wait(Block& block, uint32_t seen) noexcept;
     void forget(Frame& frame) noexcept;
-    static ReadAheadDepth make_depth(uint64_t most_bytes, uint64_t block_bytes) noexcept;
-    uint32_t read_ahead_blocks(const Region& region) const noexcept;
+    static ReadAheadDepth make_depth(uint64_t most_bytes, uint64_t frame_bytes,
+                                     uint64_t block_bytes) noexcept;
+    uint32_t read_ahead_blocks(const Region& region, uint64_t bytes) const noexcept;
     void observe(Fault& fault) noexcept;
     static bool is_in_run(const Fault& fault) noexcept;
     bool may_sample(const Region& region) noexcept;

@@ -16,22 +16,34 @@ using UseAhead = FrameTable::UseAhead;
 
 namespace {
 
-// What most devices need ahead of a stream; the depth that is tried first.
-constexpr uint64_t kFirstBytes = 4 * kMiB;
-constexpr uint64_t kFirstBlocks = 8;
+// What keeps most devices busy; enough for short streams, and where others use the device.
+constexpr uint64_t kQuickBytes = 4 * kMiB;
+constexpr uint64_t kQuickBlocks = 8;
+// The depth that is tried first: devices merge what is asked for at once, and are faster with it.
+constexpr uint64_t kFirstBytes = 32 * kMiB;
+constexpr uint64_t kFirstShare = 16;  // one part of the frames at most
+
+uint64_t quick_bytes(uint64_t block_bytes) {
+    return std::max(kQuickBytes, kQuickBlocks * block_bytes);
+}
 
 }  // namespace
 
-ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t block_bytes) noexcept {
+ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t frame_bytes,
+                                 uint64_t block_bytes) noexcept {
     const uint64_t most =
         std::clamp<uint64_t>(most_bytes, block_bytes, AheadReads::kInFlightBytesMax);
-    const uint64_t start = std::min(most, std::max(kFirstBytes, kFirstBlocks * block_bytes));
-    return {start, start / 4, most};
+    const uint64_t quick = std::min(most, quick_bytes(block_bytes));
+    const uint64_t first = std::min(kFirstBytes, frame_bytes / kFirstShare);
+    return ReadAheadDepth({.start_bytes = std::clamp(first, quick, most),
+                           .start_beside_others_bytes = quick,
+                           .least_bytes = quick / 4,
+                           .most_bytes = most});
 }
 
-uint32_t Pager::read_ahead_blocks(const Region& region) const noexcept {
+uint32_t Pager::read_ahead_blocks(const Region& region, uint64_t bytes) const noexcept {
     if (read_ahead_blocks_ == 0) return 0;
-    const uint64_t blocks = read_ahead_depth_.bytes() >> region.block_shift;
+    const uint64_t blocks = bytes >> region.block_shift;
     return static_cast<uint32_t>(std::clamp<uint64_t>(blocks, 1, read_ahead_blocks_));
 }
 
@@ -80,12 +92,17 @@ void Pager::observe(Fault& fault) noexcept {
         begin = StreamTable::Begin::kIgnore;
     }
     const bool by_parts = region.density.is_low() && may_sample(region);
-    const StreamTable::Advice found =
-        region.streams.observe(fault.index, fault.part, fault.write,
-                               {region.blocks(), region.block_count, may_be_sparse,
-                                by_parts ? 0 : read_ahead_blocks(region), by_parts},
-                               begin);
+    const StreamTable::Advice found = region.streams.observe(
+        fault.index, fault.part, fault.write,
+        {.blocks = region.blocks(),
+         .block_count = region.block_count,
+         .may_be_sparse = may_be_sparse,
+         .depth_blocks = by_parts ? 0 : read_ahead_blocks(region, read_ahead_depth_.bytes()),
+         .quick_blocks = read_ahead_blocks(region, quick_bytes(region.block_bytes)),
+         .by_parts = by_parts},
+        begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
+    if (random && !found.continues) read_ahead_depth_.note_other_use();
     if (found.parts != 0 && !found.part) {
         if (by_parts && is_much(region, found.left_parts, found.left_written)) {
             region.density.note(true);

@@ -35,27 +35,45 @@ constexpr uint32_t kWaitMin = 2;
 constexpr uint32_t kWaitMax = 256;
 }  // namespace
 
-ReadAheadDepth::ReadAheadDepth(uint64_t start_bytes, uint64_t least_bytes,
-                               uint64_t most_bytes) noexcept
-    : start_bytes_(start_bytes),
-      least_bytes_(least_bytes),
-      most_bytes_(most_bytes),
-      bytes_(start_bytes),
-      window_bytes_(std::max(kWindowBytesMin, kWindowDepths * start_bytes)),
+ReadAheadDepth::ReadAheadDepth(const Range& range) noexcept
+    : range_(range),
+      bytes_(range.start_bytes),
+      window_bytes_(std::max(kWindowBytesMin, kWindowDepths * range.start_bytes)),
       wait_windows_(kWaitMin) {
-    HANARE_ASSERT(least_bytes >= 1 && least_bytes <= start_bytes && start_bytes <= most_bytes);
+    HANARE_ASSERT(range.least_bytes >= 1 && range.least_bytes <= range.start_beside_others_bytes &&
+                  range.start_beside_others_bytes <= range.start_bytes &&
+                  range.start_bytes <= range.most_bytes);
+}
+
+uint64_t ReadAheadDepth::bytes() const noexcept {
+    const uint64_t bytes = bytes_.load(std::memory_order_relaxed);
+    if (streamed_bytes_.load(std::memory_order_relaxed) >=
+        other_use_until_bytes_.load(std::memory_order_relaxed)) {
+        return bytes;
+    }
+    const uint64_t share = range_.start_bytes / range_.start_beside_others_bytes;
+    return std::max(bytes / share, range_.least_bytes);
+}
+
+void ReadAheadDepth::note_other_use() noexcept {
+    const uint64_t until = streamed_bytes_.load(std::memory_order_relaxed) + kOtherUseLastsBytes;
+    // It is read for every block and mostly the same.
+    if (other_use_until_bytes_.load(std::memory_order_relaxed) == until) return;
+    other_use_until_bytes_.store(until, std::memory_order_relaxed);
 }
 
 uint64_t ReadAheadDepth::bytes_at(int level) const noexcept {
-    return level < 0 ? start_bytes_ >> -level : start_bytes_ << level;
+    return level < 0 ? range_.start_bytes >> -level : range_.start_bytes << level;
 }
 
 bool ReadAheadDepth::allows(int level) const noexcept {
-    return level < 0 ? bytes_at(level) >= least_bytes_ : start_bytes_ <= most_bytes_ >> level;
+    return level < 0 ? bytes_at(level) >= range_.least_bytes
+                     : range_.start_bytes <= range_.most_bytes >> level;
 }
 
 void ReadAheadDepth::note(uint64_t bytes_consumed, uint64_t stalled_ns, uint64_t now_ns) noexcept {
     stalled_ns_.fetch_add(stalled_ns, std::memory_order_relaxed);
+    streamed_bytes_.fetch_add(bytes_consumed, std::memory_order_relaxed);
     const uint64_t before = consumed_bytes_.fetch_add(bytes_consumed, std::memory_order_relaxed);
     if (before + bytes_consumed < window_bytes_.load(std::memory_order_relaxed)) return;
     if (!lock_.try_lock()) return;

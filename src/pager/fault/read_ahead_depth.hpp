@@ -8,6 +8,10 @@
 // tenth of the program's time by less waiting, else the nearer one is as good
 // (read_ahead_depth.cpp says what follows).
 //
+// What streams have in flight is what everything else waits behind: while random faults or
+// write-backs use the device as well, all depths are smaller, in the proportion of
+// start_beside_others to start.
+//
 // Any thread, fault handlers too; a contended window ends a little later and loses nothing.  As for
 // every RankedLock, callers run with all signals blocked.
 #pragma once
@@ -21,15 +25,27 @@ namespace hanare::pager {
 
 class ReadAheadDepth {
 public:
-    // Never leaves [least, most]; at least 1 <= least <= start <= most.
-    ReadAheadDepth(uint64_t start_bytes, uint64_t least_bytes, uint64_t most_bytes) noexcept;
+    struct Range {
+        uint64_t start_bytes;
+        uint64_t start_beside_others_bytes;
+        uint64_t least_bytes;
+        uint64_t most_bytes;
+    };
 
-    uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+    // 1 <= least <= start_beside_others <= start <= most.
+    explicit ReadAheadDepth(const Range& range) noexcept;
+
+    uint64_t bytes() const noexcept;
 
     // Streams went on by `bytes_consumed`, for which threads waited `stalled_ns` in all.
     void note(uint64_t bytes_consumed, uint64_t stalled_ns, uint64_t now_ns) noexcept;
+    // A random fault or a write-back.
+    void note_other_use() noexcept;
 
 private:
+    // What streams go on by before other use is forgotten.
+    static constexpr uint64_t kOtherUseLastsBytes = uint64_t{16} << 20;
+
     // Per byte consumed.
     struct Window {
         double stalled = 0;
@@ -47,13 +63,13 @@ private:
     void go_on_with_trial(const Window& window) noexcept HANARE_REQUIRES(lock_);
     void apply(int level) noexcept HANARE_REQUIRES(lock_);
 
-    const uint64_t start_bytes_;
-    const uint64_t least_bytes_;
-    const uint64_t most_bytes_;
+    const Range range_;
     std::atomic<uint64_t> bytes_;
     std::atomic<uint64_t> window_bytes_;
     std::atomic<uint64_t> consumed_bytes_ = 0;  // in this window, as is
     std::atomic<uint64_t> stalled_ns_ = 0;
+    std::atomic<uint64_t> streamed_bytes_ = 0;
+    std::atomic<uint64_t> other_use_until_bytes_ = 0;
 
     sys::RankedLock lock_{sys::LockRank::kStreams};
     uint64_t window_began_ns_ HANARE_GUARDED_BY(lock_) = 0;

@@ -77,6 +77,10 @@ private:
     std::deque<double> arrivals_ns_;
 };
 
+ReadAheadDepth::Range from_start(uint64_t start_bytes, uint64_t least_bytes, uint64_t most_bytes) {
+    return {start_bytes, start_bytes, least_bytes, most_bytes};
+}
+
 using DeviceAt = std::function<const Device&(double now_ns)>;
 
 double best_fixed(uint64_t block_bytes, const DeviceAt& device, uint64_t least, uint64_t most,
@@ -114,7 +118,7 @@ TEST(ReadAheadDepth, GrowsAsFarAsTheDeviceNeeds) {
         for (int i = 0; i < 10000; ++i) unchanged.next_block(c.device, c.start_bytes);
         ASSERT_LT(unchanged.bytes_per_ns(), 0.7 * best) << "nothing to gain";
         for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-            ReadAheadDepth depth(c.start_bytes, c.start_bytes, c.most_bytes);
+            ReadAheadDepth depth(from_start(c.start_bytes, c.start_bytes, c.most_bytes));
             EXPECT_GT(chosen(c.block_bytes, device, depth, seed, c.duration_ns), 0.9 * best)
                 << "latency " << c.device.latency_ns << ", seed " << seed;
         }
@@ -128,7 +132,7 @@ TEST(ReadAheadDepth, StaysNearTheStartWhereDepthMakesNoDifference) {
     for (const double computing : {0.0, 0.5, 0.8}) {
         uint64_t trials = 0;
         for (uint64_t seed = 0; seed < 4 * kSeeds; ++seed) {
-            ReadAheadDepth depth(4 * kMiB, kMiB, 64 * kMiB);
+            ReadAheadDepth depth(from_start(4 * kMiB, kMiB, 64 * kMiB));
             Stream stream(kBlock, computing * transfer_ns, seed);
             uint64_t at_start = 0;
             constexpr uint64_t kBlocks = 1000 * 2 * (16 * kMiB / kBlock);
@@ -149,7 +153,7 @@ TEST(ReadAheadDepth, DoesNothingForAProgramThatDoesNotWait) {
     constexpr uint64_t kBlock = 256 * kKiB;
     const double computing_ns = 1.5 * static_cast<double>(kBlock) / kLocalDisk.bytes_per_ns;
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-        ReadAheadDepth depth(4 * kMiB, kMiB, 64 * kMiB);
+        ReadAheadDepth depth(from_start(4 * kMiB, kMiB, 64 * kMiB));
         Stream stream(kBlock, computing_ns, seed);
         for (int i = 0; i < 50000; ++i) {
             stream.next_block(kLocalDisk, depth);
@@ -162,7 +166,7 @@ TEST(ReadAheadDepth, GivesBackWhatIsNoLongerNeeded) {
     constexpr uint64_t kBlock = 256 * kKiB;
     for (const double computing_ns : {0.0, 2e5}) {  // the local disk takes 1e5 ns for a block
         for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-            ReadAheadDepth depth(4 * kMiB, kMiB, 64 * kMiB);
+            ReadAheadDepth depth(from_start(4 * kMiB, kMiB, 64 * kMiB));
             const auto far = [](double) -> const Device& { return kFarDevice; };
             chosen(kBlock, far, depth, seed, 10e9);
             ASSERT_GE(depth.bytes(), 8 * kMiB);
@@ -189,7 +193,7 @@ TEST(ReadAheadDepth, FollowsADeviceWithPhases) {
     const double best = best_fixed(kBlock, device, 4 * kMiB, 64 * kMiB, kDurationNs);
     ASSERT_GT(best, 1.2 * best_fixed(kBlock, device, 4 * kMiB, 4 * kMiB, kDurationNs));
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-        ReadAheadDepth depth(4 * kMiB, kMiB, 64 * kMiB);
+        ReadAheadDepth depth(from_start(4 * kMiB, kMiB, 64 * kMiB));
         EXPECT_GT(chosen(kBlock, device, depth, seed, kDurationNs), 0.9 * best) << "seed " << seed;
     }
 }
@@ -198,7 +202,7 @@ TEST(ReadAheadDepth, FollowsADeviceWithPhases) {
 TEST(ReadAheadDepth, KeepsItsBoundsWhenThreadsContend) {
     constexpr uint64_t kLeast = kMiB;
     constexpr uint64_t kMost = 20 * kMiB;  // not the start doubled so and so often
-    ReadAheadDepth depth(4 * kMiB, kLeast, kMost);
+    ReadAheadDepth depth(from_start(4 * kMiB, kLeast, kMost));
     std::atomic<uint64_t> clock_ns = 0;
     std::atomic<uint64_t> smallest = UINT64_MAX;
     std::atomic<uint64_t> largest = 0;
@@ -230,13 +234,35 @@ TEST(ReadAheadDepth, KeepsItsBoundsWhenThreadsContend) {
 
 TEST(ReadAheadDepth, StaysWhereThereIsNoChoice) {
     for (const uint64_t most : {4 * kMiB, 8 * kMiB - 1}) {
-        ReadAheadDepth depth(4 * kMiB, 4 * kMiB, most);
+        ReadAheadDepth depth(from_start(4 * kMiB, 4 * kMiB, most));
         Stream stream(256 * kKiB, 0, 1);
         for (int i = 0; i < 20000; ++i) {
             stream.next_block(kFarDevice, depth);
             ASSERT_EQ(depth.bytes(), 4 * kMiB);
         }
     }
+}
+
+TEST(ReadAheadDepth, IsLessWhileOthersUseTheDevice) {
+    ReadAheadDepth depth({16 * kMiB, 4 * kMiB, 3 * kMiB, 64 * kMiB});
+    Stream stream(256 * kKiB, 0, 1);
+    EXPECT_EQ(depth.bytes(), 16 * kMiB);
+    depth.note_other_use();
+    EXPECT_EQ(depth.bytes(), 4 * kMiB);
+    for (int i = 0; i < 63; ++i) stream.next_block(kLocalDisk, depth);
+    EXPECT_EQ(depth.bytes(), 4 * kMiB);
+    stream.next_block(kLocalDisk, depth);
+    EXPECT_EQ(depth.bytes(), 16 * kMiB) << "forgotten";
+    uint64_t largest = 0;
+    uint64_t smallest = UINT64_MAX;
+    for (int i = 0; i < 50000; ++i) {
+        if (i % 60 == 0) depth.note_other_use();
+        stream.next_block(kFarDevice, depth);
+        largest = std::max(largest, depth.bytes());
+        smallest = std::min(smallest, depth.bytes());
+    }
+    EXPECT_EQ(largest, 16 * kMiB) << "it grows all the same";
+    EXPECT_GE(smallest, 3 * kMiB);
 }
 
 }  // namespace

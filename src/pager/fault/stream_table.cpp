@@ -167,7 +167,10 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
     if (stream->depth == 0) {
         stream->depth = kFirstDepth;
     } else if (distance > 0) {
-        stream->depth *= 2;
+        // What is read in vain when a stream ends is at most what it has needed, or a little.
+        stream->depth = stream->depth < around.quick_blocks
+                            ? std::min(2 * stream->depth, around.quick_blocks)
+                            : stream->depth + distance;
     }
     stream->depth = std::min(stream->depth, around.depth_blocks);
     const uint32_t room = step_count(block, stream->step, around.block_count);

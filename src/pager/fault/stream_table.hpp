@@ -51,6 +51,7 @@ public:
         uint32_t block_count;
         bool may_be_sparse;     // parts of blocks can be had, and fault
         uint32_t depth_blocks;  // read ahead at most
+        uint32_t quick_blocks;  // of these as soon as a stream is found
         bool by_parts;          // how streams are served: they jump over sparse blocks
     };
 
@@ -69,7 +70,7 @@ private:
         bool written = false;  // some of these were written to
         int32_t step = 0;      // from block to block; 0 for a stream of one fault
         bool dense = true;     // needs whole blocks; false: not known to, its stride being above 1
-        uint32_t depth = 0;    // current read-ahead distance; doubles up to the limit
+        uint32_t depth = 0;    // current read-ahead distance
         uint32_t ahead = 0;    // blocks from head on that were asked for already
         uint64_t stamp = 0;    // of the last fault; 0: unused entry
         uint32_t lag_count = 0;

@@ -20,7 +20,8 @@ protected:
     StreamTable::Advice fault(uint32_t block, bool may_be_sparse = false,
                               Begin begin = Begin::kCandidate, uint32_t part = 0) {
         return table_.observe(block, part, write_,
-                              {blocks_.data(), kBlocks, may_be_sparse, kDepth, by_parts_}, begin);
+                              {blocks_.data(), kBlocks, may_be_sparse, kDepth, quick_, by_parts_},
+                              begin);
     }
     void make_present(uint32_t block, BlockState state = BlockState::kStaged) {
         ASSERT_TRUE(blocks_[block].try_enter(blocks_[block].load(), state));
@@ -36,6 +37,7 @@ protected:
 
     std::vector<Block> blocks_{kBlocks};
     StreamTable table_;
+    uint32_t quick_ = kDepth;
     bool by_parts_ = false;
     bool write_ = false;
 };
@@ -85,6 +87,25 @@ TEST_F(StreamTableTest, TheDistanceGrowsFromBlockToBlockOnly) {
     EXPECT_EQ(named(fault(9)), (Blocks{13, 14, 15, 16, 17}));
 }
 
+// At first by doubling, then by what the stream has needed.
+TEST_F(StreamTableTest, WhatAShortStreamReadsInVainIsBounded) {
+    quick_ = 6;
+    fault(7);
+    EXPECT_EQ(named(fault(8)), (Blocks{9, 10, 11, 12}));
+    EXPECT_EQ(named(fault(9)), (Blocks{13, 14, 15}));
+    EXPECT_EQ(named(fault(10)), (Blocks{16, 17}));
+    for (uint32_t block = 9; block < 12; ++block) make_present(block);
+    EXPECT_EQ(named(fault(12)), (Blocks{18, 19, 20, 21}));
+    uint32_t last = 21;
+    for (uint32_t block = 13; block < 60; ++block) {
+        for (const uint32_t next : named(fault(block))) {
+            EXPECT_EQ(next, ++last);
+            EXPECT_LE(next - block, kDepth);
+        }
+    }
+    EXPECT_EQ(last, 59 + kDepth);
+}
+
 TEST_F(StreamTableTest, AStreamServedByPartsJumpsOverSparseBlocks) {
     for (by_parts_ = false;; by_parts_ = true) {
         const uint32_t first = by_parts_ ? 1000 : 2000;
@@ -100,7 +121,8 @@ TEST_F(StreamTableTest, EqualDistancesAreAStream) {
         SCOPED_TRACE(step);
         const auto at = [&](uint32_t i) { return 2000 + i * static_cast<uint32_t>(step); };
         StreamTable table;
-        const StreamTable::Surroundings around = {blocks_.data(), kBlocks, false, kDepth, false};
+        const StreamTable::Surroundings around = {blocks_.data(), kBlocks, false,
+                                                  kDepth,         kDepth,  false};
         EXPECT_FALSE(table.observe(at(0), 0, false, around, Begin::kCandidate).continues);
         EXPECT_FALSE(table.observe(at(1), 0, false, around, Begin::kCandidate).continues);
         const StreamTable::Advice third = table.observe(at(2), 0, false, around, Begin::kCandidate);
@@ -133,8 +155,8 @@ TEST_F(StreamTableTest, ArraysAtEqualDistancesAreStreamsOfNeighbours) {
         for (uint32_t i = 0; i < 100; ++i) {
             for (uint32_t array = 0; array < arrays; ++array) {
                 const StreamTable::Advice advice = table.observe(
-                    array * length + i, 0, false, {blocks_.data(), kBlocks, true, kDepth, false},
-                    Begin::kCandidate);
+                    array * length + i, 0, false,
+                    {blocks_.data(), kBlocks, true, kDepth, kDepth, false}, Begin::kCandidate);
                 if (i < 3) continue;
                 late += advice.part || !advice.continues || (advice.count > 0 && advice.step != 1);
             }
