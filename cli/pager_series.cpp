@@ -157,7 +157,7 @@ Result<PagerSeries> make_pager_series(const PagerFlags& flags) {
     job.block_bytes = options.block_bytes;
     job.engine = config::value_text(options, OptionId::engine);
     job.read_ahead_blocks = options.read_ahead_blocks;
-    // As far as streams are read ahead at first (src/pager/fault/read_ahead.cpp).
+    // As far as one stream is read ahead at first in a large pool (src/pager/fault/read_ahead.cpp).
     constexpr uint64_t kInFlightBytesMax = 32 * kMiB;
     job.in_flight_bytes = std::clamp(options.block_bytes * options.read_ahead_blocks,
                                      options.block_bytes, kInFlightBytesMax);

@@ -13,8 +13,6 @@ namespace hanare::pager {
 
 namespace {
 
-// Reads queue behind writes in the device, so write-back leaves room for them.
-constexpr uint64_t kCleaningBytesMax = 4 * kMiB;
 // Evicted before the device is told: it takes neighbouring blocks in one transfer.
 constexpr uint64_t kEvictionBatchBytes = 1 * kMiB;
 // Looked at in one turn.
@@ -50,7 +48,8 @@ void Keeper::kick() noexcept {
 }
 
 bool Keeper::is_cleaning_at_most() const noexcept {
-    return cleaning_bytes_.load(std::memory_order_relaxed) >= kCleaningBytesMax;
+    return cleaning_bytes_.load(std::memory_order_relaxed) >=
+           cleaning_bytes_max_.load(std::memory_order_relaxed);
 }
 
 void Keeper::run(FlushJob& job) noexcept {
@@ -194,9 +193,14 @@ uint64_t Keeper::evict_next() noexcept {
         return 0;
     }
     const uint64_t low = pager_.frames().low_water_bytes();
-    const uint64_t available = pager_.frames().available_bytes() + cleaning_bytes_;
-    if (available < low || excess) evicting_ = true;
-    if (available >= 2 * low && !excess) evicting_ = false;
+    write_back_depth_.note_reads(pager_.reads_begun());
+    cleaning_bytes_max_ = write_back_depth_.bytes_max(low);
+    const uint64_t usable = pager_.frames().available_bytes();
+    const uint64_t available = usable + cleaning_bytes_;
+    // Frames are taken faster than the device cleans them: it works better on more at a time.
+    const bool is_outrun = write_back_depth_.is_alone() && usable < low / 2;
+    if (available < low || is_outrun || excess) evicting_ = true;
+    if (available >= 2 * low && !is_outrun && !excess) evicting_ = false;
     if (!evicting_ || is_cleaning_at_most()) return 0;
 
     FrameQueue queue = FrameQueue::kNone;
@@ -217,6 +221,7 @@ void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {
     frame.job = job;
     if (job != nullptr) ++job->in_flight;
     cleaning_bytes_ += frame.io.bytes;
+    write_back_depth_.note_written(frame.io.bytes);
     submit(frame);
 }
 

@@ -14,6 +14,7 @@
 #include "base/intrusive_list.hpp"
 #include "base/result.hpp"
 #include "pager/fault/pager.hpp"
+#include "pager/write_back_depth.hpp"
 
 namespace hanare::pager {
 
@@ -76,12 +77,15 @@ private:
     std::atomic<bool> kicked_{false};
     std::atomic<bool> asleep_{false};
 
-    std::atomic<uint64_t> cleaning_bytes_{0};  // write-backs in flight; only the keeper writes it
+    // Write-backs in flight, and how many may be; only the keeper writes them.
+    std::atomic<uint64_t> cleaning_bytes_{0};
+    std::atomic<uint64_t> cleaning_bytes_max_{WriteBackDepth::kBesideReadsBytesMax};
 
     // The keeper's own.
     bool has_request_ = false;
     ReadAhead request_;
-    bool evicting_ = false;            // on the way from the low to the high water mark
+    bool evicting_ = false;  // on the way from the low to the high water mark
+    WriteBackDepth write_back_depth_;
     bool write_failed_ = false;        // the store refuses writes: no more before the next wake-up
     Frame* waiting_ = nullptr;         // prepared, but the channel was full
     IntrusiveList<Frame> continuing_;  // sparse, the next write is prepared

@@ -72,7 +72,7 @@ Pool::~Pool() {
     {
         const sys::SignalBlock signals;
         const sys::LockGuard guard(lock_);
-        for (const auto& region : regions_) end_region(*region);
+        for (const auto& region : regions_) end_region(*region, Pages::kDropped);
         regions_.clear();
     }
     keeper_->stop();
@@ -213,7 +213,7 @@ Result<void> Pool::free(void* address) {
         return fail(HANARE_STATUS_BUSY, "the region cannot be freed: %llu of its blocks are pinned",
                     static_cast<unsigned long long>(pinned));
     }
-    end_region(*region);
+    end_region(*region, Pages::kKept);
     std::erase_if(regions_, [&](const auto& other) { return other.get() == region; });
     mappings_->account_for(extents());
     return {};
@@ -237,7 +237,7 @@ Result<int> Pool::export_region(const void* address) {
 }
 
 // Afterwards nothing refers to the region and it can be destroyed.
-void Pool::end_region(Region& region) noexcept {
+void Pool::end_region(Region& region, Pages pages) noexcept {
     region.close();
     // Who chose a victim or a frame of this region before has entered it by now; nobody does so
     // afterwards.
@@ -253,6 +253,7 @@ void Pool::end_region(Region& region) noexcept {
         region_table().withdraw(region);
     }
     region.wait_until_left();
+    if (pages == Pages::kKept && !engine_->copies()) take_frames_out(region);
     release_blocks(region);
     pager_->virtual_bytes.fetch_sub(region.range.bytes());
     frames_.refund_region(*region.frame_class, region.block_count, region.table.bytes());
@@ -260,6 +261,23 @@ void Pool::end_region(Region& region) noexcept {
 #define HANARE_ADD(name, text) ended_.name += region.counters.name.load();
     HANARE_COUNTER_MAP(HANARE_ADD)
 #undef HANARE_ADD
+}
+
+// A page that the kernel has made contiguous is worth more than a new one, and a new one has to be
+// cleared first.  What cannot be taken out is dropped with the region.
+void Pool::take_frames_out(Region& region) noexcept {
+    for (uint32_t i = 0; i < region.block_count; ++i) {
+        Block& block = region.block(i);
+        const uint32_t word = block.load();
+        if (!block_word::resident(word) || !block.try_enter(word, BlockState::kWithdrawing)) {
+            continue;
+        }
+        Frame& frame = *region.frame_of(block);
+        const bool is_out =
+            engine_->withdraw(region.address_of(i), frame.memory, region.block_bytes, {}) == 0;
+        if (is_out) frames_.release(frame, false);
+        block.leave(is_out ? BlockState::kAbsent : block_word::state(word));
+    }
 }
 
 void Pool::release_blocks(Region& region) noexcept {

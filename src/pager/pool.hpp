@@ -81,7 +81,10 @@ private:
     Result<void> make_table(Region& region);
     Result<uint64_t> choose_block_bytes(uint64_t bytes, uint64_t wanted) HANARE_REQUIRES(lock_);
     std::vector<BlockExtent> extents() HANARE_REQUIRES(lock_);
-    void end_region(Region& region) noexcept HANARE_REQUIRES(lock_);
+    // What becomes of the pages of its frames: the pool ends, too, or has a use for them.
+    enum class Pages { kDropped, kKept };
+    void end_region(Region& region, Pages pages) noexcept HANARE_REQUIRES(lock_);
+    void take_frames_out(Region& region) noexcept;
     void release_blocks(Region& region) noexcept;
     void shrink_to_budget() noexcept;
     Region* find(const void* address) noexcept HANARE_REQUIRES(lock_);

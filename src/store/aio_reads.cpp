@@ -26,6 +26,8 @@ std::unique_ptr<SharedReads> AioReads::open(StoreFile& file, sys::Aio::Kind kind
     return std::unique_ptr<SharedReads>(new AioReads(file, std::move(*aio)));
 }
 
+static_assert(SharedReads::kInFlightMax <= sys::Aio::kSharedReads);
+
 size_t AioReads::start(IoRequest* const* requests, size_t count) noexcept {
     std::array<sys::Aio::Read, kStartMax> reads;
     count = std::min(count, kStartMax);

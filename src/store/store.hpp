@@ -64,8 +64,9 @@ public:
     virtual ~SharedReads() = default;
 
     // Starts requests in this order, at most kStartMax; returns how many: fewer if the system
-    // refuses.
+    // refuses, as it may when kInFlightMax are in flight.
     static constexpr size_t kStartMax = 16;
+    static constexpr size_t kInFlightMax = 512;
     virtual size_t start(IoRequest* const* requests, size_t count) noexcept = 0;
     // The next completed request, nullptr when there is none.  `wait`: sleeps until there is one,
     // and may still return none; something must be in flight.  By one thread at a time.

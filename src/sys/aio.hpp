@@ -35,7 +35,7 @@ public:
         kShared,  // at most kSharedReads in flight
         kSingle,  // one, and start() by one thread at a time; costs nothing before the first
     };
-    static constexpr uint32_t kSharedReads = 256;
+    static constexpr uint32_t kSharedReads = 512;
 
     // Reads from `file`, which stays open as long as this.
     static Result<std::unique_ptr<Aio>> open(Kind kind, int file);

@@ -85,6 +85,25 @@ TEST_P(PageAllocationTest, StreamsNeedNoneOnceThePoolHasGrown) {
     EXPECT_LT(allocations.count() - grown, 2 * kBlocks * kPages / 50);
 }
 
+TEST_P(PageAllocationTest, AFreedRegionLeavesItsPagesToTheNext) {
+    const PageAllocations allocations;
+    if (!allocations.works()) GTEST_SKIP() << "no right to count the kernel's page allocations";
+    constexpr uint64_t kBlock = 256 * kKiB;
+    constexpr uint64_t kBlocks = 50;
+    constexpr uint64_t kBytes = kBlocks * kBlock;
+    FarPool pool(setup(kBlock), 2 * kBlocks, kBytes);
+    uint64_t* words = pool.alloc_words(kBytes);
+    fill(words, kBytes, 1);
+    const uint64_t grown = allocations.count();
+    must(hanare_free(pool.get(), words));
+    words = pool.alloc_words(kBytes);
+    EXPECT_EQ(non_zeros(words, kBytes), 0u);
+    fill(words, kBytes, 2);
+    EXPECT_EQ(mismatches(words, kBytes, 2), 0u);
+    EXPECT_EQ(pool.stats().written_bytes, 0u);
+    EXPECT_LT(allocations.count() - grown, kBytes / kOsPageBytes / 10);
+}
+
 }  // namespace
 
 }  // namespace hanare::api_test

@@ -91,6 +91,67 @@ TEST_P(ReadAheadTest, PinsAndFlushesMeetReadsInFlight) {
     EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
 }
 
+// Large enough that one stream is read ahead farther where nothing else uses the device.
+class ReadAheadDistanceTest : public EngineTest {
+protected:
+    static constexpr uint64_t kLargeBlock = 256 * kKiB;
+    static constexpr uint64_t kStreamBlocks = 512;
+    static constexpr uint64_t kOtherBlocks = 128;
+    static constexpr uint64_t kFrames = 1536;   // 384 MiB, so 24 MiB at first, else 4 MiB
+    static constexpr uint64_t kFarBlocks = 34;  // between these two, halved or doubled by a trial
+
+    void SetUp() override {
+        EngineTest::SetUp();
+        if (IsSkipped()) return;
+        pool_ = std::make_unique<FarPool>(setup(kLargeBlock), kFrames,
+                                          (kStreamBlocks + kOtherBlocks) * kLargeBlock, 256);
+        stream_ = absent_blocks(kStreamBlocks);
+        other_ = absent_blocks(kOtherBlocks);
+        must(hanare_advise(pool_->get(), other_, kOtherBlocks * kLargeBlock, HANARE_ADVICE_RANDOM));
+    }
+
+    std::byte* absent_blocks(uint64_t count) {
+        std::byte* const region = pool_->alloc(count * kLargeBlock);
+        for (uint64_t i = 0; i < count; ++i) poke(region, kLargeBlock, i, i);
+        pool_->make_absent(region, count * kLargeBlock);
+        return region;
+    }
+
+    // Nothing is evicted, so what is there and was not asked for is ahead.
+    uint64_t blocks_ahead(uint64_t passed) const {
+        return pool_->stats(stream_).resident_bytes / kLargeBlock - passed;
+    }
+
+    std::unique_ptr<FarPool> pool_;
+    std::byte* stream_ = nullptr;
+    std::byte* other_ = nullptr;
+};
+API_TEST_WITH_ENGINES(ReadAheadDistanceTest);
+
+TEST_P(ReadAheadDistanceTest, IsLongWhereNothingElseUsesTheDevice) {
+    for (uint64_t i = 0; i < kStreamBlocks / 2; ++i) touch(stream_, kLargeBlock, i);
+    EXPECT_TRUE(eventually([&] { return blocks_ahead(kStreamBlocks / 2) > kFarBlocks; }));
+}
+
+TEST_P(ReadAheadDistanceTest, IsShortBesideRandomFaults) {
+    for (uint64_t i = 0; i < kStreamBlocks / 2; ++i) {
+        if (i % 32 == 0) touch(other_, kLargeBlock, i * 37 / 32 % kOtherBlocks);
+        touch(stream_, kLargeBlock, i);
+        ASSERT_LE(blocks_ahead(i + 1), kFarBlocks) << "block " << i;
+    }
+}
+
+TEST_P(ReadAheadDistanceTest, IsShortBesideWriteBacks) {
+    for (uint64_t i = 0; i < kStreamBlocks / 2; ++i) {
+        if (i % 32 == 0) {
+            poke(other_, kLargeBlock, 0, i);
+            must(hanare_flush(pool_->get(), other_, kLargeBlock));
+        }
+        touch(stream_, kLargeBlock, i);
+        ASSERT_LE(blocks_ahead(i + 1), kFarBlocks) << "block " << i;
+    }
+}
+
 }  // namespace
 
 }  // namespace hanare::api_test

@@ -35,11 +35,15 @@ public:
 
     static constexpr size_t kBatch = store::SharedReads::kStartMax;
 
-    // Whether `bytes` more may be in flight.
+    // Whether `bytes` more may be in flight, of at most kBatch reads.
     bool has_room(uint64_t bytes) const noexcept {
         return reads_ != nullptr &&
-               bytes_.load(std::memory_order_relaxed) + bytes <= kInFlightBytesMax;
+               bytes_.load(std::memory_order_relaxed) + bytes <= kInFlightBytesMax &&
+               in_flight_.load(std::memory_order_relaxed) + kBatch <=
+                   store::SharedReads::kInFlightMax;
     }
+    // In flight, or about to be.
+    uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
     bool in_flight() const noexcept { return in_flight_.load(std::memory_order_seq_cst) > 0; }
 

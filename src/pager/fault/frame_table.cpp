@@ -90,6 +90,11 @@ Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may
     }
 }
 
+bool FrameTable::is_beyond_ahead_share(uint64_t bytes) noexcept {
+    const sys::LockGuard guard(lock_);
+    return ahead_bytes_ + bytes > budget_bytes_ / kAheadShare;
+}
+
 // Staged and clean, so that it needs no eviction.
 Frame* FrameTable::take_reclaimable(UseAhead use_ahead) noexcept {
     if (Frame* frame = take_staged(inactive_)) return frame;

@@ -125,6 +125,10 @@ public:
     // Puts a frame that was pinned back on probation, unless somebody else has queued it.
     void requeue_unpinned(Region& region, uint32_t index) noexcept;
 
+    // Whether what was read ahead and not used yet, with `bytes` more, has passed the share of it
+    // that acquire() leaves alone.
+    bool is_beyond_ahead_share(uint64_t bytes) noexcept;
+
     // Bytes that acquire() could serve without an eviction.
     uint64_t available_bytes() noexcept;
 

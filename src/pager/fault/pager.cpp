@@ -145,6 +145,8 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
         return status;
     }
     attach_frame(region, fault.index, *room.frame);
+    // A pin; of the program's faults observe() tells which belong to no stream.
+    if (fault.history == nullptr) read_ahead_depth_.note_other_use();
     auto content = Content::kInSlot;
     if (fault.write && block.stored_parts == 0 && engine_.installs_zeros()) {
         count(region.counters.zero_fills);
@@ -190,6 +192,7 @@ hanare_status Pager::read_block(Region& region, uint32_t index, Frame& frame,
         return HANARE_STATUS_OK;
     }
     frame.zeroed = false;
+    note_read();
     const hanare_status status =
         store_.read(region.offset_of(index), frame.memory, region.block_bytes);
     if (status != HANARE_STATUS_OK) {
@@ -377,6 +380,12 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
             frames_.wait_progress(seen);
             continue;
         }
+        // The device has as much to write as is good for it, and ends some of that before it would
+        // end a write of this thread's.
+        if (failures == 0 && keeper_ != nullptr && keeper_->is_cleaning_at_most()) {
+            frames_.wait_progress(seen);
+            continue;
+        }
         // Where the store refuses writes, blocks that need none can still go.
         const Eviction eviction = evict_inline(failures > 0, &failure);
         if (eviction == Eviction::kDone) continue;
@@ -501,15 +510,13 @@ hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty) noexce
         region.leave();
         return engine_failed(error);
     }
-    if (*dirty) {
-        read_ahead_depth_.note_other_use();
-        block.leave(BlockState::kWriting);
-    }
+    if (*dirty) block.leave(BlockState::kWriting);
     return HANARE_STATUS_OK;
 }
 
 void Pager::prepare_write(Frame& frame) noexcept {
     const Region& region = *frame.region;
+    read_ahead_depth_.note_other_use();
     uint32_t first = 0;
     uint32_t parts = region.parts_per_block;
     std::byte* memory = frame.memory;

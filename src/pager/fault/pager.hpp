@@ -141,6 +141,9 @@ public:
     // After a write that succeeded: prepares the next run, if there is another.
     bool prepare_next_write(Frame& frame) noexcept;
 
+    // How many reads from the store were begun; wraps.
+    uint32_t reads_begun() const noexcept { return reads_begun_.load(std::memory_order_relaxed); }
+
     // The queue to the keeper; a full queue drops the request (it is only advice).
     void request_read_ahead(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept;
     bool next_read_ahead(ReadAhead& request) noexcept;
@@ -196,6 +199,7 @@ private:
     void forget(Frame& frame) noexcept;
     static ReadAheadDepth make_depth(uint64_t most_bytes, uint64_t frame_bytes,
                                      uint64_t block_bytes) noexcept;
+    uint64_t read_ahead_bytes(const Region& region) noexcept;
     uint32_t read_ahead_blocks(const Region& region, uint64_t bytes) const noexcept;
     void observe(Fault& fault) noexcept;
     static bool is_in_run(const Fault& fault) noexcept;
@@ -216,6 +220,7 @@ private:
     void start_batch(Batch& batch) noexcept;
     bool evict_dropped() noexcept;
     void count_fault(const Fault& fault) noexcept;
+    void note_read() noexcept { reads_begun_.fetch_add(1, std::memory_order_relaxed); }
     hanare_status fill(const Fault& fault) noexcept;
     hanare_status read_block(Region& region, uint32_t index, Frame& frame,
                              uint64_t overlaid) noexcept;
@@ -281,6 +286,7 @@ private:
     FrameTable& frames_;
     const uint32_t read_ahead_blocks_;
     ReadAheadDepth read_ahead_depth_;
+    std::atomic<uint32_t> reads_begun_{0};
     AheadReads reads_;
     PartReads part_reads_;
     const sys::Mapping zeros_;

@@ -18,13 +18,14 @@ namespace {
 
 // What keeps most devices busy; enough for short streams, and where others use the device.
 constexpr uint64_t kQuickBytes = 4 * kMiB;
-constexpr uint64_t kQuickBlocks = 8;
+constexpr uint64_t kQuickBlocks = 8;  // of large blocks
+constexpr uint64_t kQuickBytesMax = 8 * kMiB;
 // The depth that is tried first: devices merge what is asked for at once, and are faster with it.
 constexpr uint64_t kFirstBytes = 32 * kMiB;
-constexpr uint64_t kFirstShare = 16;  // one part of the frames at most
+constexpr uint64_t kFirstShare = 16;  // one part of the frames at most, if that is enough
 
 uint64_t quick_bytes(uint64_t block_bytes) {
-    return std::max(kQuickBytes, kQuickBlocks * block_bytes);
+    return std::clamp(kQuickBlocks * block_bytes, kQuickBytes, kQuickBytesMax);
 }
 
 }  // namespace
@@ -39,6 +40,15 @@ ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t frame_bytes,
                            .start_beside_others_bytes = quick,
                            .least_bytes = quick / 4,
                            .most_bytes = most});
+}
+
+// For one stream.  Where all together have so much on its way, or there unused, that faults take
+// some of it away again, no more than what is quick.
+uint64_t Pager::read_ahead_bytes(const Region& region) noexcept {
+    const uint64_t bytes = read_ahead_depth_.bytes();
+    const uint64_t quick = quick_bytes(region.block_bytes);
+    if (bytes <= quick || !frames_.is_beyond_ahead_share(reads_.bytes())) return bytes;
+    return quick;
 }
 
 uint32_t Pager::read_ahead_blocks(const Region& region, uint64_t bytes) const noexcept {
@@ -80,6 +90,7 @@ void Pager::observe(Fault& fault) noexcept {
     const bool may_be_sparse = region.parts_per_block > 1 && is_overcommitted();
     if (advice == HANARE_ADVICE_RANDOM) {
         fault.random = may_be_sparse;
+        if (!fault.random) read_ahead_depth_.note_other_use();
         return;
     }
     const AccessHistory::Place place = {
@@ -97,7 +108,7 @@ void Pager::observe(Fault& fault) noexcept {
         {.blocks = region.blocks(),
          .block_count = region.block_count,
          .may_be_sparse = may_be_sparse,
-         .depth_blocks = by_parts ? 0 : read_ahead_blocks(region, read_ahead_depth_.bytes()),
+         .depth_blocks = by_parts ? 0 : read_ahead_blocks(region, read_ahead_bytes(region)),
          .quick_blocks = read_ahead_blocks(region, quick_bytes(region.block_bytes)),
          .by_parts = by_parts},
         begin);
@@ -267,6 +278,7 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader
         attach_frame(region, index, *found);
     }
     found->zeroed = false;
+    note_read();
     found->io.kind = store::IoKind::kRead;
     found->io.offset = region.offset_of(index);
     found->io.memory = found->memory;

@@ -51,8 +51,8 @@ uint64_t ReadAheadDepth::bytes() const noexcept {
         other_use_until_bytes_.load(std::memory_order_relaxed)) {
         return bytes;
     }
-    const uint64_t share = range_.start_bytes / range_.start_beside_others_bytes;
-    return std::max(bytes / share, range_.least_bytes);
+    return std::max(bytes * range_.start_beside_others_bytes / range_.start_bytes,
+                    range_.least_bytes);
 }
 
 void ReadAheadDepth::note_other_use() noexcept {

@@ -32,7 +32,7 @@ public:
         uint64_t most_bytes;
     };
 
-    // 1 <= least <= start_beside_others <= start <= most.
+    // 1 <= least <= start_beside_others <= start <= most < 2^32.
     explicit ReadAheadDepth(const Range& range) noexcept;
 
     uint64_t bytes() const noexcept;

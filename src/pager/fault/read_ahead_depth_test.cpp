@@ -263,6 +263,10 @@ TEST(ReadAheadDepth, IsLessWhileOthersUseTheDevice) {
     }
     EXPECT_EQ(largest, 16 * kMiB) << "it grows all the same";
     EXPECT_GE(smallest, 3 * kMiB);
+
+    ReadAheadDepth little_more({6 * kMiB, 4 * kMiB, kMiB, 64 * kMiB});
+    little_more.note_other_use();
+    EXPECT_EQ(little_more.bytes(), 4 * kMiB);
 }
 
 }  // namespace

@@ -141,6 +141,8 @@ hanare_status Pager::load_part(const Fault& fault, PartReads::Buffer& buffer,
         *content = zeros_.address();
         return HANARE_STATUS_OK;
     }
+    note_read();
+    if (fault.use != StreamUse::kSample) read_ahead_depth_.note_other_use();
     *content = buffer.memory();
     const uint64_t offset = region.offset_of(fault.index) + fault.part * region.part_bytes;
     const hanare_status status = buffer.read(offset, region.part_bytes);

@@ -170,7 +170,7 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
         // What is read in vain when a stream ends is at most what it has needed, or a little.
         stream->depth = stream->depth < around.quick_blocks
                             ? std::min(2 * stream->depth, around.quick_blocks)
-                            : stream->depth + distance;
+                            : stream->depth + 1;
     }
     stream->depth = std::min(stream->depth, around.depth_blocks);
     const uint32_t room = step_count(block, stream->step, around.block_count);
