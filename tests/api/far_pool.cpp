@@ -5,7 +5,9 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -22,6 +24,15 @@ std::string last_error() {
 void must(hanare_status status) {
     if (status == HANARE_STATUS_OK) return;
     throw std::runtime_error(std::string(hanare_status_name(status)) + ": " + last_error());
+}
+
+uint64_t status_bytes(const std::string& field) {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.rfind(field + ":", 0) == 0)
+            return std::stoull(line.substr(field.size() + 1)) * kKiB;
+    }
+    return 0;
 }
 
 uint64_t budget_for(uint64_t frames, uint64_t block_bytes, uint64_t region_bytes) {

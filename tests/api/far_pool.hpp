@@ -33,6 +33,9 @@ std::string last_error();
 // Throws unless the status is OK.
 void must(hanare_status status);
 
+// A field of /proc/self/status in bytes.
+uint64_t status_bytes(const std::string& field);
+
 // A budget that holds `frames` blocks and the tables of a region of `region_bytes`, and few more.
 uint64_t budget_for(uint64_t frames, uint64_t block_bytes, uint64_t region_bytes);
 

@@ -16,16 +16,6 @@ namespace hanare::api_test {
 
 namespace {
 
-// A field of /proc/self/status in bytes.
-uint64_t status_bytes(const std::string& field) {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);) {
-        if (line.rfind(field + ":", 0) == 0)
-            return std::stoull(line.substr(field.size() + 1)) * kKiB;
-    }
-    return 0;
-}
-
 bool reset_peak() {
     std::ofstream file("/proc/self/clear_refs");
     file << "5" << std::flush;
