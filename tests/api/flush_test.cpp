@@ -16,7 +16,11 @@ constexpr uint64_t kBlock = 64 * kKiB;
 constexpr uint64_t kBlocks = 40;
 constexpr uint64_t kBytes = kBlocks * kBlock;
 
-class FlushTest : public EngineTest {};
+class FlushTest : public EngineTest {
+protected:
+    // A thread that waits in the kernel may report its last write twice, and late.
+    static uint64_t late_blocks() { return serves_system_calls(GetParam()) ? 1 : 0; }
+};
 API_TEST_WITH_ENGINES(FlushTest);
 
 TEST_P(FlushTest, CleansEverythingAndKeepsItResident) {
@@ -28,16 +32,14 @@ TEST_P(FlushTest, CleansEverythingAndKeepsItResident) {
     EXPECT_EQ(pool.stats().dirty_bytes, kBytes + kBlock);
     must(hanare_flush(pool.get(), nullptr, 0));
     const hanare_counters stats = pool.stats();
-    // A thread that waits in the kernel may report its last write twice, and late.
-    const uint64_t late_blocks = serves_system_calls(GetParam()) ? 1 : 0;
-    EXPECT_LE(stats.dirty_bytes, late_blocks * kBlock);
+    EXPECT_LE(stats.dirty_bytes, late_blocks() * kBlock);
     EXPECT_EQ(stats.resident_bytes, kBytes + kBlock);
     EXPECT_EQ(mismatches(a, kBytes, 1), 0u);
     EXPECT_EQ(mismatches(b, kBlock, 2), 0u);
     EXPECT_EQ(pool.stats().demand_reads, 0u);
     must(hanare_flush(pool.get(), nullptr, 0));
     EXPECT_GE(pool.stats().write_backs, kBlocks + 1);
-    EXPECT_LE(pool.stats().write_backs, kBlocks + 1 + late_blocks);
+    EXPECT_LE(pool.stats().write_backs, kBlocks + 1 + late_blocks());
 }
 
 TEST_P(FlushTest, WritesTheBlocksOfItsRangeOnly) {
@@ -57,7 +59,8 @@ TEST_P(FlushTest, ReportsPinnedDirtyBlocksAfterWritingTheOthers) {
     must(hanare_pin(pool.get(), region + kBlock, 2 * kBlock, HANARE_ACCESS_WRITE));
     EXPECT_TRUE(fails_with(HANARE_STATUS_BUSY, {"2 dirty blocks are pinned"},
                            hanare_flush(pool.get(), nullptr, 0)));
-    EXPECT_EQ(pool.stats().dirty_bytes, 2 * kBlock);
+    EXPECT_GE(pool.stats().dirty_bytes, 2 * kBlock);
+    EXPECT_LE(pool.stats().dirty_bytes, (2 + late_blocks()) * kBlock);
     must(hanare_unpin(pool.get(), region + kBlock, 2 * kBlock));
     must(hanare_flush(pool.get(), region, kBytes));
     EXPECT_EQ(pool.stats().dirty_bytes, 0u);
