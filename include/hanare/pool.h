@@ -92,7 +92,8 @@ HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
                                       const hanare_alloc_options *options, void **address);
 
 /* Gives a region back.  `address` is what hanare_alloc returned.  BUSY while blocks are pinned.
- * The local memory that its blocks were in mostly stays with the pool, for other regions.
+ * The local memory that its blocks were in stays with the pool, for other regions (engines that
+ * move pages).
  * A thread that is in a fault meanwhile gets SIGBUS with one line; one that touches the region
  * later gets SIGSEGV, or SIGBUS in the moment between. */
 HANARE_API hanare_status hanare_free(hanare_pool *pool, void *address);

@@ -13,6 +13,11 @@ namespace hanare::pager {
 
 namespace {
 
+static_assert(WriteBackDepth::kAloneShare * FrameTable::kLowWaterBytesMax <=
+              store::IoChannel::kInFlightBytesMax);
+
+// In flight of a flush, also beside reads.
+constexpr uint64_t kFlushBytesMin = 8 * kMiB;
 // Evicted before the device is told: it takes neighbouring blocks in one transfer.
 constexpr uint64_t kEvictionBatchBytes = 1 * kMiB;
 // Looked at in one turn.
@@ -183,6 +188,11 @@ bool Keeper::evict_some() noexcept {
     return bytes > 0;
 }
 
+uint64_t Keeper::cleaning_bytes_max(uint64_t low_bytes) noexcept {
+    write_back_depth_.note_program(pager_.reads_begun(), pager_.begun_bytes());
+    return write_back_depth_.bytes_max(low_bytes);
+}
+
 // The size of the block that it has evicted or begun to write back, 0 if none.
 uint64_t Keeper::evict_next() noexcept {
     if (waiting_ != nullptr || write_failed_) return 0;
@@ -193,24 +203,27 @@ uint64_t Keeper::evict_next() noexcept {
         return 0;
     }
     const uint64_t low = pager_.frames().low_water_bytes();
-    write_back_depth_.note_reads(pager_.reads_begun());
-    cleaning_bytes_max_ = write_back_depth_.bytes_max(low);
-    const uint64_t usable = pager_.frames().available_bytes();
-    const uint64_t available = usable + cleaning_bytes_;
-    // Frames are taken faster than the device cleans them: it works better on more at a time.
-    const bool is_outrun = write_back_depth_.is_alone() && usable < low / 2;
-    if (available < low || is_outrun || excess) evicting_ = true;
-    if (available >= 2 * low && !is_outrun && !excess) evicting_ = false;
-    if (!evicting_ || is_cleaning_at_most()) return 0;
+    cleaning_bytes_max_ = cleaning_bytes_max(low);
+    const uint64_t available = pager_.frames().available_bytes() + cleaning_bytes_;
+    // Frames that are on their way need nobody's room.
+    const bool is_low = available < low && !pager_.frames().is_populating();
+    if (is_low || excess) evicting_ = true;
+    if (available >= 2 * low && !excess) evicting_ = false;
+    // What is written for the first time and will not fit: the device need not be idle until then.
+    const bool ahead =
+        write_back_depth_.is_ahead_of_need(pager_.frames().frame_budget_bytes(), available);
+    if ((!evicting_ && !ahead) || is_cleaning_at_most()) return 0;
 
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = pager_.frames().select_victim(queue);
     if (frame == nullptr) return 0;
     const bool keeps = pager_.frames().replacement() == Replacement::kSecondChance;
-    const Park park = queue == FrameQueue::kDrop || !keeps ? Park::kFree : Park::kSecondChance;
+    const bool is_dropped = queue == FrameQueue::kDrop && evicting_;
+    const Park park = is_dropped || !keeps ? Park::kFree : Park::kSecondChance;
     bool dirty = false;
     const uint64_t bytes = frame->bytes;
     if (pager_.withdraw(*frame, park, &dirty) != HANARE_STATUS_OK) return 0;
+    if (!dirty) write_back_depth_.note_clean(bytes);
     finish_or_write(*frame, dirty, park, nullptr);
     return bytes;
 }
@@ -223,6 +236,11 @@ void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {
     cleaning_bytes_ += frame.io.bytes;
     write_back_depth_.note_written(frame.io.bytes);
     submit(frame);
+}
+
+// Somebody waits for a flush, so it takes more of the device than write-back does.
+uint64_t Keeper::flush_bytes_max() noexcept {
+    return std::max(kFlushBytesMin, cleaning_bytes_max(pager_.frames().low_water_bytes()));
 }
 
 bool Keeper::flush_some() noexcept {
@@ -242,7 +260,7 @@ bool Keeper::flush_some() noexcept {
         }
     }
     bool any = false;
-    while (job->next < job->last && waiting_ == nullptr) {
+    while (job->next < job->last && waiting_ == nullptr && cleaning_bytes_ < flush_bytes_max()) {
         if (flush_block(*job) == Step::kWait) return any;
         ++job->next;
         any = true;

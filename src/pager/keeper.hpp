@@ -54,6 +54,8 @@ private:
     bool submit_waiting() noexcept;
     bool read_ahead_some() noexcept;
     bool evict_some() noexcept;
+    uint64_t cleaning_bytes_max(uint64_t low_bytes) noexcept;
+    uint64_t flush_bytes_max() noexcept;
     uint64_t evict_next() noexcept;
     bool flush_some() noexcept;
 

@@ -152,6 +152,7 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     }
     HANARE_TRY(
         frames_.charge_region(*region->frame_class, region->block_count, region->table.bytes()));
+    frames_.give_up_unused(*region->frame_class);
     const auto refund = [this](Region* given_up) {
         frames_.refund_region(*given_up->frame_class, given_up->block_count,
                               given_up->table.bytes());

@@ -37,6 +37,9 @@ struct IoRequest {
 
 class IoChannel {
 public:
+    // In flight in one channel, unless the store is told otherwise.
+    static constexpr size_t kInFlightBytesMax = 32u << 20;
+
     virtual ~IoChannel() = default;
 
     // Starts a transfer, or returns false when as much is in flight as the channel allows; try
@@ -110,7 +113,7 @@ struct FileStoreOptions {
     bool use_direct = true;   // O_DIRECT; falls back by itself where it is refused
     bool use_uring = true;    // io_uring for channels; falls back by itself where it is refused
     bool need_uring = false;  // NOT_SUPPORTED where it is refused
-    size_t in_flight_bytes_max = 8u << 20;  // cap of one channel
+    size_t in_flight_bytes_max = IoChannel::kInFlightBytesMax;
 };
 
 Result<std::unique_ptr<Store>> open_file_store(const FileStoreOptions& options);

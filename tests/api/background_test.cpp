@@ -55,6 +55,27 @@ TEST_P(BackgroundTest, OnReadsAheadAndEvictsBesideTheProgram) {
     }));
 }
 
+// The store gets what will not fit before room is short, and the content stays where it is.
+TEST_P(BackgroundTest, WritesAheadWhatIsWrittenForTheFirstTime) {
+    constexpr uint64_t kRoomyFrames = 64;
+    constexpr uint64_t kWritten = 48;
+    FarPool pool(setup(kBlock), kRoomyFrames, kBytes);
+    uint64_t* const words = pool.alloc_words(kBytes);
+    fill(words, kWritten * kBlock, 1);
+    EXPECT_TRUE(eventually([&] { return pool.stats().write_backs >= kWritten / 2; }));
+    EXPECT_EQ(pool.stats().resident_bytes, kWritten * kBlock);
+    EXPECT_EQ(mismatches(words, kWritten * kBlock, 1), 0u);
+    EXPECT_EQ(pool.stats().demand_reads, 0u);
+    EXPECT_LE(pool.stats().write_backs, kWritten) << "each once";
+
+    must(hanare_free(pool.get(), words));
+    uint64_t* const fitting = pool.alloc_words(kWritten * kBlock);
+    const uint64_t before = pool.stats().write_backs;
+    fill(fitting, kWritten * kBlock, 2);
+    EXPECT_EQ(mismatches(fitting, kWritten * kBlock, 2), 0u);
+    EXPECT_EQ(pool.stats().write_backs, before) << "what fits is not written";
+}
+
 // What the program asks for is not optional.
 TEST_P(BackgroundTest, OffStillFlushesAndPrefetches) {
     stream_through("off");

@@ -96,12 +96,26 @@ TEST_P(PageAllocationTest, AFreedRegionLeavesItsPagesToTheNext) {
     const uint64_t frame_bytes = pool.stats().frame_bytes;
     const uint64_t local_bytes = status_bytes("VmRSS");
     must(hanare_free(pool.get(), words));
-    EXPECT_GE(status_bytes("VmRSS"), local_bytes - kBytes / 10);
+    EXPECT_GE(status_bytes("VmRSS"), local_bytes - kBytes / 2);
     EXPECT_GE(pool.stats().frame_bytes, frame_bytes);
     EXPECT_GE(pool.stats().free_frame_bytes, kBytes);
 
     words = pool.alloc_words(kBytes);
     EXPECT_EQ(non_zeros(words, kBytes), 0u);
+    fill(words, kBytes, 2);
+    EXPECT_EQ(mismatches(words, kBytes, 2), 0u);
+    EXPECT_EQ(pool.stats().written_bytes, 0u);
+}
+
+TEST_P(PageAllocationTest, FramesOfFreedRegionsMakeRoomForBlocksOfAnotherSize) {
+    constexpr uint64_t kBytes = 50 * 256 * kKiB;
+    FarPool pool(setup(256 * kKiB), 64, kBytes);
+    uint64_t* words = pool.alloc_words(kBytes);
+    fill(words, kBytes, 1);
+    must(hanare_free(pool.get(), words));
+    EXPECT_GE(pool.stats().free_frame_bytes, kBytes);
+    words = pool.alloc_words(kBytes, 64 * kKiB);
+    EXPECT_EQ(pool.stats().free_frame_bytes, 0u);
     fill(words, kBytes, 2);
     EXPECT_EQ(mismatches(words, kBytes, 2), 0u);
     EXPECT_EQ(pool.stats().written_bytes, 0u);

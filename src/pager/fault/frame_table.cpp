@@ -21,7 +21,6 @@ constexpr uint64_t kProtectedDenominator = 4;
 constexpr uint64_t kAheadShare = 4;
 // What is kept free or clean ahead of need: one part in kLowWaterShare of the budget.
 constexpr uint64_t kLowWaterShare = 16;
-constexpr uint64_t kLowWaterBytesMax = 8 * kMiB;
 // Parts leave so much room for the descriptors of sparse blocks.
 constexpr uint64_t kDescriptorsBytes = 4096;
 
@@ -162,6 +161,22 @@ void FrameTable::release(Frame& frame, bool bare) noexcept {
         put(frame, FrameQueue::kFree);
     }
     note_progress();
+}
+
+void FrameTable::give_up_unused(const FrameClass& wanted) noexcept {
+    for (;;) {
+        Frame* frame = nullptr;
+        {
+            const sys::LockGuard guard(lock_);
+            for (FrameClass& frame_class : classes_) {
+                const bool unused = &frame_class != &wanted && frame_class.regions == 0;
+                if (frame == nullptr && unused && frame_class.open())
+                    frame = take_free(frame_class);
+            }
+        }
+        if (frame == nullptr) return;
+        make_bare(*frame);
+    }
 }
 
 void FrameTable::trim() noexcept {

@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "pager/fault/block.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame.hpp"
@@ -85,6 +86,7 @@ public:
     void refill_slot(Frame& frame) noexcept;
 
     // What the keeper tries to have free or clean ahead of need.
+    static constexpr uint64_t kLowWaterBytesMax = 8 * kMiB;
     uint64_t low_water_bytes() noexcept;
     // Whether it has something to do for that: to evict, if `reserved_bytes` are more than fit, or
     // to populate, once half of it is used up.
@@ -101,6 +103,9 @@ public:
     uint32_t chunks_begun() const noexcept { return chunks_begun_.load(std::memory_order_seq_cst); }
     uint32_t chunks_ended() const noexcept { return chunks_ended_.load(std::memory_order_seq_cst); }
     bool is_populating() const noexcept { return chunks_ended() != chunks_begun(); }
+
+    // Frees the pages of free frames of other sizes than `wanted` that no region has.
+    void give_up_unused(const FrameClass& wanted) noexcept;
 
     // Frees the pages of free and staged frames until the budget holds again.
     void trim() noexcept;

@@ -23,6 +23,7 @@ namespace {
 
 // Between two attempts at what the kernel has refused.
 constexpr uint32_t kRefusedPauseUs = 100;
+constexpr uint64_t kBegunStepBytes = 1 * kMiB;
 
 // In which a block is owned for a moment that changes nothing of what it holds.
 BlockState busy_state(BlockState state) {
@@ -147,6 +148,7 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
     attach_frame(region, fault.index, *room.frame);
     // A pin; of the program's faults observe() tells which belong to no stream.
     if (fault.history == nullptr) read_ahead_depth_.note_other_use();
+    if (fault.write && block.stored_parts == 0) note_begun(region.block_bytes);
     auto content = Content::kInSlot;
     if (fault.write && block.stored_parts == 0 && engine_.installs_zeros()) {
         count(region.counters.zero_fills);
@@ -355,6 +357,10 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
     hanare_status failure = HANARE_STATUS_OK;
     // Once the kernel has refused memory, what is there has to do.
     bool may_create = true;
+    // The device has as much to write as is good for it, and ends some of that before it would end
+    // a write of this thread's; but others may take what it brings, and a thread that serves the
+    // kernel's faults may be whom a write waits for.
+    bool may_wait_for_keeper = keeper_ != nullptr && fault_service_ == nullptr;
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
         const uint32_t chunks_ended = frames_.chunks_ended();
@@ -380,10 +386,9 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
             frames_.wait_progress(seen);
             continue;
         }
-        // The device has as much to write as is good for it, and ends some of that before it would
-        // end a write of this thread's.
-        if (failures == 0 && keeper_ != nullptr && keeper_->is_cleaning_at_most()) {
+        if (failures == 0 && may_wait_for_keeper && keeper_->is_cleaning_at_most()) {
             frames_.wait_progress(seen);
+            may_wait_for_keeper = false;
             continue;
         }
         // Where the store refuses writes, blocks that need none can still go.
@@ -415,6 +420,13 @@ void Pager::kick_if_low() noexcept {
     if (keeper_ == nullptr || !works_ahead_ || keeper_->is_cleaning_at_most()) return;
     const uint64_t reserved_bytes = virtual_bytes.load(std::memory_order_relaxed);
     if (frames_.is_low(reserved_bytes, may_evict_ahead(), populates_ahead())) keeper_->kick();
+}
+
+// The keeper may want to know, now and then.
+void Pager::note_begun(uint64_t bytes) noexcept {
+    const uint64_t before = begun_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (before / kBegunStepBytes == (before + bytes) / kBegunStepBytes) return;
+    if (keeper_ != nullptr && evicts_ahead() && !keeper_->is_cleaning_at_most()) keeper_->kick();
 }
 
 bool Pager::populate_ahead() noexcept {

@@ -143,6 +143,8 @@ public:
 
     // How many reads from the store were begun; wraps.
     uint32_t reads_begun() const noexcept { return reads_begun_.load(std::memory_order_relaxed); }
+    // Bytes of the blocks that the program has begun to write and the store had nothing of.
+    uint64_t begun_bytes() const noexcept { return begun_bytes_.load(std::memory_order_relaxed); }
 
     // The queue to the keeper; a full queue drops the request (it is only advice).
     void request_read_ahead(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept;
@@ -254,6 +256,7 @@ private:
     hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
+    void note_begun(uint64_t bytes) noexcept;
     // Engines that copy need no pages before a block leaves.
     bool populates_ahead() const noexcept { return works_ahead_ && !engine_.copies(); }
     // Round robin evicts on faults only, unless read-ahead needs frames.
@@ -287,6 +290,7 @@ private:
     const uint32_t read_ahead_blocks_;
     ReadAheadDepth read_ahead_depth_;
     std::atomic<uint32_t> reads_begun_{0};
+    std::atomic<uint64_t> begun_bytes_{0};
     AheadReads reads_;
     PartReads part_reads_;
     const sys::Mapping zeros_;
