@@ -189,7 +189,8 @@ bool Keeper::evict_some() noexcept {
 }
 
 uint64_t Keeper::cleaning_bytes_max(uint64_t low_bytes) noexcept {
-    write_back_depth_.note_program(pager_.reads_begun(), pager_.begun_bytes());
+    write_back_depth_.note_program(pager_.reads_begun(), pager_.begun_bytes(),
+                                   pager_.frames().frame_budget_bytes());
     return write_back_depth_.bytes_max(low_bytes);
 }
 
@@ -210,14 +211,14 @@ uint64_t Keeper::evict_next() noexcept {
     if (is_low || excess) evicting_ = true;
     if (available >= 2 * low && !excess) evicting_ = false;
     // What is written for the first time and will not fit: the device need not be idle until then.
-    const bool ahead =
-        write_back_depth_.is_ahead_of_need(pager_.frames().frame_budget_bytes(), available);
+    const bool keeps = pager_.frames().replacement() == Replacement::kSecondChance;
+    const bool ahead = keeps && write_back_depth_.is_ahead_of_need(
+                                    pager_.frames().frame_budget_bytes(), available);
     if ((!evicting_ && !ahead) || is_cleaning_at_most()) return 0;
 
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = pager_.frames().select_victim(queue);
     if (frame == nullptr) return 0;
-    const bool keeps = pager_.frames().replacement() == Replacement::kSecondChance;
     const bool is_dropped = queue == FrameQueue::kDrop && evicting_;
     const Park park = is_dropped || !keeps ? Park::kFree : Park::kSecondChance;
     bool dirty = false;

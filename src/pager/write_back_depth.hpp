@@ -32,9 +32,9 @@ public:
     void note_clean(uint64_t bytes) noexcept { begun_bytes_ -= std::min(begun_bytes_, bytes); }
 
     // Two counters: of the reads from the store, and of the bytes of blocks that the program has
-    // begun to write for the first time.
-    void note_program(uint32_t reads_begun, uint64_t begun_counter) noexcept {
-        begun_bytes_ += begun_counter - begun_counter_;
+    // begun to write for the first time.  `frame_bytes`: no more can be left to write.
+    void note_program(uint32_t reads_begun, uint64_t begun_counter, uint64_t frame_bytes) noexcept {
+        begun_bytes_ = std::min(begun_bytes_ + begun_counter - begun_counter_, frame_bytes);
         begun_counter_ = begun_counter;
         if (reads_begun != reads_begun_) written_since_read_ = begun_bytes_ = 0;
         reads_begun_ = reads_begun;
@@ -42,8 +42,7 @@ public:
 
     // Whether to write what is not in need yet: as many bytes as were begun since the last read, so
     // that each is written once on this account.
-    bool is_ahead_of_need(uint64_t frame_bytes, uint64_t available_bytes) noexcept {
-        begun_bytes_ = std::min(begun_bytes_, frame_bytes);
+    bool is_ahead_of_need(uint64_t frame_bytes, uint64_t available_bytes) const noexcept {
         return begun_bytes_ > 0 && available_bytes < frame_bytes - frame_bytes / kInUseShare;
     }
 

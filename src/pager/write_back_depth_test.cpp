@@ -8,6 +8,7 @@ namespace hanare::pager {
 namespace {
 
 constexpr uint64_t kLow = 8 * kMiB;
+constexpr uint64_t kFrames = 64 * kMiB;
 
 TEST(WriteBackDepthTest, IsLittleAtFirst) {
     const WriteBackDepth depth;
@@ -18,10 +19,10 @@ TEST(WriteBackDepthTest, IsLittleAtFirst) {
 
 TEST(WriteBackDepthTest, GrowsWhileNothingIsRead) {
     WriteBackDepth depth;
-    depth.note_program(7, 0);
+    depth.note_program(7, 0, kFrames);
     depth.note_written(WriteBackDepth::kAloneBytes - 1);
     EXPECT_FALSE(depth.is_alone());
-    depth.note_program(7, 0);
+    depth.note_program(7, 0, kFrames);
     depth.note_written(1);
     EXPECT_TRUE(depth.is_alone());
     EXPECT_EQ(depth.bytes_max(kLow), 32 * kMiB);
@@ -31,7 +32,7 @@ TEST(WriteBackDepthTest, GrowsWhileNothingIsRead) {
 TEST(WriteBackDepthTest, OneReadEndsIt) {
     WriteBackDepth depth;
     depth.note_written(2 * WriteBackDepth::kAloneBytes);
-    depth.note_program(1, 0);
+    depth.note_program(1, 0, kFrames);
     EXPECT_FALSE(depth.is_alone());
     EXPECT_EQ(depth.bytes_max(kLow), WriteBackDepth::kBesideReadsBytesMax);
     depth.note_written(WriteBackDepth::kAloneBytes);
@@ -39,30 +40,29 @@ TEST(WriteBackDepthTest, OneReadEndsIt) {
 }
 
 TEST(WriteBackDepthTest, WritesAheadWhatWasBegunAndOnce) {
-    constexpr uint64_t kFrames = 64 * kMiB;
     constexpr uint64_t kMostInUse = kFrames / 2;
     WriteBackDepth depth;
     EXPECT_FALSE(depth.is_ahead_of_need(kFrames, kMostInUse)) << "nothing was begun";
-    depth.note_program(0, 24 * kMiB);
+    depth.note_program(0, 24 * kMiB, kFrames);
     EXPECT_FALSE(depth.is_ahead_of_need(kFrames, kFrames - 16 * kMiB)) << "little is in use";
     EXPECT_TRUE(depth.is_ahead_of_need(kFrames, kMostInUse));
     depth.note_written(16 * kMiB);
     EXPECT_TRUE(depth.is_ahead_of_need(kFrames, kMostInUse));
     depth.note_clean(8 * kMiB);
     EXPECT_FALSE(depth.is_ahead_of_need(kFrames, kMostInUse));
-    depth.note_program(0, 25 * kMiB);
+    depth.note_program(0, 25 * kMiB, kFrames);
     EXPECT_TRUE(depth.is_ahead_of_need(kFrames, kMostInUse));
-    depth.note_program(1, 25 * kMiB);
+    depth.note_program(1, 25 * kMiB, kFrames);
     EXPECT_FALSE(depth.is_ahead_of_need(kFrames, kMostInUse)) << "what was read has room first";
 }
 
 // Regions that were freed leave nothing to write.
 TEST(WriteBackDepthTest, OwesNoMoreThanTheFramesHold) {
     WriteBackDepth depth;
-    depth.note_program(0, 1000 * kMiB);
-    EXPECT_TRUE(depth.is_ahead_of_need(64 * kMiB, 0));
-    depth.note_written(64 * kMiB);
-    EXPECT_FALSE(depth.is_ahead_of_need(64 * kMiB, 0));
+    depth.note_program(0, 1000 * kMiB, kFrames);
+    EXPECT_TRUE(depth.is_ahead_of_need(kFrames, 0));
+    depth.note_written(kFrames);
+    EXPECT_FALSE(depth.is_ahead_of_need(kFrames, 0));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct IoRequest {
 
 class IoChannel {
 public:
-    // In flight in one channel, unless the store is told otherwise.
+    // In flight in one channel, unless FileStoreOptions says otherwise.
     static constexpr size_t kInFlightBytesMax = 32u << 20;
 
     virtual ~IoChannel() = default;

@@ -23,6 +23,7 @@ namespace {
 
 // Between two attempts at what the kernel has refused.
 constexpr uint32_t kRefusedPauseUs = 100;
+// The keeper is told of what was begun so often.
 constexpr uint64_t kBegunStepBytes = 1 * kMiB;
 
 // In which a block is owned for a moment that changes nothing of what it holds.
@@ -422,7 +423,6 @@ void Pager::kick_if_low() noexcept {
     if (frames_.is_low(reserved_bytes, may_evict_ahead(), populates_ahead())) keeper_->kick();
 }
 
-// The keeper may want to know, now and then.
 void Pager::note_begun(uint64_t bytes) noexcept {
     const uint64_t before = begun_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (before / kBegunStepBytes == (before + bytes) / kBegunStepBytes) return;
