@@ -29,8 +29,10 @@ using PagerSamples = std::vector<PagerSample>;
 // A row per case, number of threads and system, in the order of their first samples.
 std::string pager_table(const PagerSamples& samples);
 
-// A line per goal and number of threads.
-std::string pager_goals(const PagerSamples& samples);
+// A line per goal and number of threads.  "device allows": the same ratio for a pager that kept the
+// device as busy as the raw transfers of that round did, with the part `local_ratio` of the data
+// in memory.
+std::string pager_goals(const PagerSamples& samples, double local_ratio);
 
 // One record per metric of a row; params get "threads", "values" (the metric of each round), and
 // "engine" and "flush" where they are others.

@@ -306,6 +306,7 @@ PagerSamples samples() {
         add(PagerCase::kSeqWrite, "mmap",
             {{"rate", speed}, {"rate_with_flush", speed / 2}, {"complete", 0}});
         add(PagerCase::kSeqWrite, "hanare:shared", {{"rate", 1.8 * speed}});
+        add(PagerCase::kSeqWrite, "device_pool", {{"rate", 4 * speed}});
         add(PagerCase::kRandomClean, "hanare", {{"time", 60 * speed / 1e9}});
         add(PagerCase::kRandomClean, "hanare:shared", {{"time", 90 * speed / 1e9}});
         add(PagerCase::kRandomClean, "swap",
@@ -339,7 +340,11 @@ std::string line_with(const std::string& table, const std::string& first,
 }
 
 TEST(PagerReport, GoalsAreJudged) {
-    const std::string goals = pager_goals(samples());
+    const std::string goals = pager_goals(samples(), 0.2);
+    // 3 was reached; the device's 4 are 5 of the data where a fifth stays in memory.
+    EXPECT_NE(line_with(goals, "seq_write", "mmap").find("3.00 .. 3.00           5.00 "),
+              std::string::npos)
+        << goals;
     EXPECT_TRUE(line_with(goals, "seq_write", "mmap").ends_with("  floor")) << goals;
     EXPECT_TRUE(line_with(goals, "random_clean", "swap").ends_with("  missed")) << goals;
     EXPECT_TRUE(line_with(goals, "mixed", "kept").ends_with("  met")) << goals;
@@ -379,9 +384,10 @@ TEST(RawDevice, MeasuresOrSaysWhyNot) {
         GTEST_SKIP() << device.error().text;
     }
     ASSERT_TRUE(device) << device.error().text;
-    for (const auto direction : {RawDevice::Direction::kRead, RawDevice::Direction::kWrite}) {
+    for (const auto transfers : {RawDevice::Transfers::kReads, RawDevice::Transfers::kWrites,
+                                 RawDevice::Transfers::kTriad}) {
         for (const auto buffers : {RawDevice::Buffers::kPool, RawDevice::Buffers::kHot}) {
-            const auto rate = (*device)->pass(direction, buffers);
+            const auto rate = (*device)->pass(transfers, buffers);
             ASSERT_TRUE(rate) << rate.error().text;
             EXPECT_GT(*rate, 0);
         }

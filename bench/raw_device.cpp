@@ -18,6 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kDepthMax = 1024;
 
+// Of a triad, for a block of each array.
+constexpr uint64_t kTriadArrays = 3;
+constexpr uint64_t kTriadTransfers = kTriadArrays + 1;
+
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -28,7 +32,7 @@ Result<std::unique_ptr<RawDevice>> RawDevice::open(const RawDeviceOptions& optio
     std::unique_ptr<RawDevice> device(new RawDevice(options));
     HANARE_TRY(device->prepare());
     // The first writes also initialise the file's extents.
-    HANARE_TRY(device->pass(Direction::kWrite, Buffers::kHot));
+    HANARE_TRY(device->pass(Transfers::kWrites, Buffers::kHot));
     return device;
 }
 
@@ -72,23 +76,38 @@ uint64_t RawDevice::buffer_count(Buffers buffers) const {
     return std::max(wanted, depth());
 }
 
-Result<double> RawDevice::pass(Direction direction, Buffers buffers) {
+uint64_t RawDevice::count_of(Transfers transfers) const {
+    const uint64_t blocks = options_.file_bytes / kBlockBytes;
+    return transfers == Transfers::kTriad ? blocks / kTriadArrays * kTriadTransfers : blocks;
+}
+
+RawDevice::Transfer RawDevice::transfer(Transfers transfers, uint64_t number) const {
+    if (transfers != Transfers::kTriad) {
+        return {number * kBlockBytes, transfers == Transfers::kWrites};
+    }
+    const uint64_t third = options_.file_bytes / kBlockBytes / kTriadArrays;
+    const uint64_t step = number % kTriadTransfers;
+    const uint64_t array = step % kTriadArrays;
+    return {(array * third + number / kTriadTransfers) * kBlockBytes, step == kTriadArrays};
+}
+
+Result<double> RawDevice::pass(Transfers transfers, Buffers buffers) {
     std::deque<uint64_t> free_buffers;  // the one that was used last comes last
     for (uint64_t i = 0; i < buffer_count(buffers); ++i) free_buffers.push_back(i);
     uint64_t queued = 0;
     uint64_t done = 0;
-    uint64_t blocks = options_.file_bytes / kBlockBytes;
+    uint64_t blocks = count_of(transfers);
     const auto start = Clock::now();
     while (done < blocks) {
         while (queued < blocks && queued - done < depth()) {
             const uint64_t buffer = free_buffers.front();
             free_buffers.pop_front();
             std::byte* const memory = pool_.address() + buffer * kBlockBytes;
-            const uint64_t offset = queued++ * kBlockBytes;
-            if (direction == Direction::kRead) {
-                ring_->queue_read(offset, memory, kBlockBytes, buffer);
-            } else {
+            const auto [offset, write] = transfer(transfers, queued++);
+            if (write) {
                 ring_->queue_write(offset, memory, kBlockBytes, buffer);
+            } else {
+                ring_->queue_read(offset, memory, kBlockBytes, buffer);
             }
         }
         ring_->submit_and_wait(-1);
@@ -103,7 +122,9 @@ Result<double> RawDevice::pass(Direction direction, Buffers buffers) {
         }
         if (seconds_since(start) > options_.pass_s_max) blocks = queued;
     }
-    return static_cast<double>(blocks * kBlockBytes) / seconds_since(start);
+    const double seconds = seconds_since(start);
+    if (transfers == Transfers::kTriad) blocks = blocks / kTriadTransfers * kTriadArrays;
+    return static_cast<double>(blocks * kBlockBytes) / seconds;
 }
 
 // 0 or an errno value.

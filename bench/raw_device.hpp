@@ -34,10 +34,12 @@ public:
     // Also writes the whole file once.  NOT_SUPPORTED without O_DIRECT or io_uring.
     static Result<std::unique_ptr<RawDevice>> open(const RawDeviceOptions& options);
 
-    enum class Direction { kRead, kWrite };
+    // kTriad: what a = b + c costs a pager, over the thirds of the file.  All is read, also what
+    // will be overwritten, and a third is written.
+    enum class Transfers { kReads, kWrites, kTriad };
     enum class Buffers { kPool, kHot };
-    // Bytes per second.
-    Result<double> pass(Direction direction, Buffers buffers);
+    // Bytes per second; with kTriad those of the arrays, of which one is transferred twice.
+    Result<double> pass(Transfers transfers, Buffers buffers);
 
     enum class Wait { kCall, kSpin };  // pread(2), or a ring that is polled
     Result<AccessTimes> random_reads(Wait wait, uint64_t count, uint64_t seed);
@@ -47,6 +49,12 @@ private:
 
     Result<void> prepare();
     Result<void> fill_buffers();
+    struct Transfer {
+        uint64_t offset;
+        bool write;
+    };
+    uint64_t count_of(Transfers transfers) const;
+    Transfer transfer(Transfers transfers, uint64_t number) const;
     uint64_t depth() const;
     uint64_t buffer_count(Buffers buffers) const;
     int read_page(Wait wait, uint64_t offset);

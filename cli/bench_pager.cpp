@@ -33,14 +33,16 @@ void print_head(const PagerSeries& series) {
     std::fflush(stdout);
 }
 
-void print_results(const PagerOutcome& outcome) {
+void print_results(const PagerOutcome& outcome, double local_ratio) {
     std::printf("\n%s", bench::pager_table(outcome.samples).c_str());
     std::puts(
         "hanare/it: median of the ratios of each round; of rates above 1, of times below 1 is "
         "Hanare ahead\n"
         "* stopped before the end of the pass; the rate of what was done by then");
     for (const std::string& remark : outcome.remarks) std::printf("%s\n", remark.c_str());
-    std::printf("\ngoals, as ratios in one round\n%s", bench::pager_goals(outcome.samples).c_str());
+    std::printf("\ngoals, as ratios in one round\n%s",
+                bench::pager_goals(outcome.samples, local_ratio).c_str());
+    std::puts("device allows: the ratio if Hanare kept the raw device busy all the time");
     std::fflush(stdout);
 }
 
@@ -81,7 +83,8 @@ Result<void> run(const PagerFlags& flags, const sys::Interrupt& interrupt) {
     if (!outcome.error.empty()) {
         return fail(HANARE_STATUS_INTERNAL, "%s", outcome.error.c_str());
     }
-    print_results(outcome);
+    print_results(outcome, static_cast<double>(series.setting.job.local_bytes) /
+                               static_cast<double>(series.setting.plan.data_bytes));
     return json.write(bench::pager_records(outcome.samples, params_of(series)));
 }
 

@@ -123,10 +123,11 @@ public:
     }
     Result<void> prepare(PagerCase) override { return {}; }
     Result<PagerResults> measure(PagerCase which) override {
-        using Direction = bench::RawDevice::Direction;
+        using Transfers = bench::RawDevice::Transfers;
         switch (which) {
-            case PagerCase::kSeqWrite: return passes(Direction::kWrite);
-            case PagerCase::kSeqReadCold: return passes(Direction::kRead);
+            case PagerCase::kSeqWrite: return passes(Transfers::kWrites);
+            case PagerCase::kSeqReadCold: return passes(Transfers::kReads);
+            case PagerCase::kTriad: return passes(Transfers::kTriad);
             case PagerCase::kRandomClean: return random_reads();
             default: return PagerResults{};
         }
@@ -136,10 +137,10 @@ private:
     DevicePeer(const PagerJob& job, std::unique_ptr<bench::RawDevice> device)
         : job_(job), device_(std::move(device)) {}
 
-    Result<PagerResults> passes(bench::RawDevice::Direction direction) {
+    Result<PagerResults> passes(bench::RawDevice::Transfers transfers) {
         using Buffers = bench::RawDevice::Buffers;
-        HANARE_TRY_ASSIGN(const double pool, device_->pass(direction, Buffers::kPool));
-        HANARE_TRY_ASSIGN(const double hot, device_->pass(direction, Buffers::kHot));
+        HANARE_TRY_ASSIGN(const double pool, device_->pass(transfers, Buffers::kPool));
+        HANARE_TRY_ASSIGN(const double hot, device_->pass(transfers, Buffers::kHot));
         return PagerResults{{"device_pool", {{"rate", pool}}}, {"device_hot", {{"rate", hot}}}};
     }
 

@@ -123,7 +123,7 @@ class PagerBench(unittest.TestCase):
         self.assertGreaterEqual(moved["seq_read_cold"], 64 << 20)
         goals = out[out.index("\ngoals"):]
         self.assertEqual(len(re.findall(r"(?m) (met|floor|missed|not measured)$", goals)),
-                         len(goals.splitlines()) - 4, goals)
+                         len(goals.splitlines()) - 5, goals)
 
     @support.needs_small_processes
     def test_rounds_engines_and_chosen_cases(self):
