@@ -35,6 +35,10 @@ struct Size {
 constexpr Size kFull = {128 * kMiB / sizeof(double), 21};
 constexpr Size kQuick = {48 * kMiB / sizeof(double), 9};
 
+// The project's floor and goal for memory within the budget, of the rate of plain memory.
+constexpr double kFloor = 0.98;
+constexpr double kGoal = 0.99;
+
 struct System {
     std::string name;
     std::unique_ptr<bench::Memory> memory;
@@ -149,6 +153,21 @@ void print(const std::vector<System>& systems) {
     std::printf("%s", table.text().c_str());
 }
 
+double ratio_to(const System& peer, const System& hanare) {
+    return total_seconds(peer) / total_seconds(hanare);
+}
+
+void judge(const std::vector<System>& systems) {
+    for (size_t i = 1; i < systems.size(); ++i) {
+        const double ratio = ratio_to(systems[i], systems[0]);
+        std::printf("rate of hanare / %s: %.3f (floor %g, goal %g: %s)\n", systems[i].name.c_str(),
+                    ratio, kFloor, kGoal,
+                    ratio >= kGoal    ? "met"
+                    : ratio >= kFloor ? "floor"
+                                      : "missed");
+    }
+}
+
 std::vector<bench::Record> records(const std::vector<System>& systems,
                                    const nlohmann::json& params) {
     std::vector<bench::Record> list;
@@ -160,7 +179,7 @@ std::vector<bench::Record> records(const std::vector<System>& systems,
         }
     }
     for (size_t i = 1; i < systems.size(); ++i) {
-        const double ratio = total_seconds(systems[i]) / total_seconds(systems[0]);
+        const double ratio = ratio_to(systems[i], systems[0]);
         list.push_back({"resident", "all", "hanare", "ratio_to_" + systems[i].name, "1",
                         bench::summarize({ratio}), params});
     }
@@ -196,7 +215,9 @@ Result<void> run_resident(const ResidentFlags& flags) {
     HANARE_TRY_ASSIGN(const hanare_counters after, systems[0].memory->counters());
     HANARE_TRY(verify(systems, kWarmUps + size.repetitions));
     print(systems);
-    std::printf("\nresults verified; %llu faults and %s from the store meanwhile\n",
+    std::printf("\n");
+    judge(systems);
+    std::printf("results verified; %llu faults and %s from the store meanwhile\n",
                 static_cast<unsigned long long>(faults_of(after) - faults_of(before)),
                 format_size(after.read_bytes - before.read_bytes).c_str());
     const nlohmann::json params = {{"array_bytes", size.count * sizeof(double)},

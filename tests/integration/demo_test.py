@@ -326,6 +326,13 @@ class DemoTest(unittest.TestCase):
         status, out, err = self.run_hanare("bench", "resident", "--quick", "--json", path)
         self.assertEqual(status, 0, out + err)
         self.assertIn("results verified", out)
+        judged = re.search(r"(?m)^rate of hanare / plain: ([0-9.]+) \(floor 0\.98, goal 0\.99: "
+                           r"(met|floor|missed)\)$", out)
+        self.assertTrue(judged, out)
+        ratio = float(judged[1])
+        if abs(ratio - 0.98) > 0.001 and abs(ratio - 0.99) > 0.001:  # as printed, it is rounded
+            self.assertEqual(judged[2],
+                             "met" if ratio > 0.99 else "floor" if ratio > 0.98 else "missed")
         with open(path, encoding="utf-8") as file:
             records = json.load(file)
         kernels = {(r["system"], r["case"]) for r in records if r["metric"] == "rate"}

@@ -418,8 +418,32 @@ inline kick() {
 #endif
 }
 
-// Pager::obtain_frame into `f`.
+// FrameTable::wait_progress, of who watches.
+inline wait_progress() {
+    progress_waiters++;
+    atomic {
+        if
+        :: changed[me] == 0 -> sleeping[me] = ON_PROGRESS
+        :: else
+        fi
+    };
+    sleeping[me] == 0;
+    progress_waiters--
+}
+
+// A write-back of the keeper's is in flight: as many as it allows itself, with this few blocks.
+#define WRITES(f) ((io[f] & 3) > IO_READ)
+#if KEEPER_ACTS > 0 || THIRD == FLUSHER
+#if NF > 1
+#define KEEPER_CLEANS (WRITES(0) || WRITES(1))
+#else
+#define KEEPER_CLEANS WRITES(0)
+#endif
+#endif
+
+// Pager::obtain_room into `f`.
 inline obtain_frame() {
+    may_wait = true;
     do
     :: atomic {
             changed[me] = 0;
@@ -429,29 +453,34 @@ inline obtain_frame() {
             :: else
             fi
         };
-        evict_inline(found);
+#ifdef BUG_WATCH_LATE
+        changed[me] = NOT_WATCHING;
+#endif
         if
-        :: found -> found = false
-        :: else ->
-            atomic {
-                acquire(true);
-                if
-                :: f != NO_FRAME -> changed[me] = NOT_WATCHING; break
-                :: else
-                fi
-            };
-            kick();
-            progress_waiters++;
-            atomic {
-                if
-                :: changed[me] == 0 -> sleeping[me] = ON_PROGRESS
-                :: else
-                fi
-            };
-            sleeping[me] == 0;
-            progress_waiters--
+#ifdef KEEPER_CLEANS
+        :: atomic { may_wait && KEEPER_CLEANS -> may_wait = false };
+#ifdef BUG_WATCH_LATE
+            changed[me] = 0;
+#endif
+            wait_progress()
+#endif
+        :: evict_inline(found);
+            if
+            :: found -> found = false
+            :: else ->
+                atomic {
+                    acquire(true);
+                    if
+                    :: f != NO_FRAME -> changed[me] = NOT_WATCHING; break
+                    :: else
+                    fi
+                };
+                kick();
+                wait_progress()
+            fi
         fi
-    od
+    od;
+    may_wait = false
 }
 
 // Moving page 1 fails after page 0 was in the region for a while, where another thread may have
@@ -560,7 +589,7 @@ inline make_resident(b, for_write) {
 
 #define LOCALS \
     byte f = NO_FRAME, v = NO_FRAME, seen, copy; \
-    bool woken, found, failed
+    bool woken, found, failed, may_wait
 
 proctype Program(byte me; byte ops) {
     LOCALS;

@@ -59,6 +59,7 @@ MUTANTS = {
     "unpin-while-upgrading": ("block", f"BUG_UNPIN_WHILE_UPGRADING NF=1 {PIN}"),
     "failed-install-clean": ("block", "BUG_FAILED_INSTALL_CLEAN NF=1 OPS0=2 MOVE_FAILS=1"),
     "map-while-filling": ("block", f"BUG_MAP_WHILE_FILLING ONE_PAGE NF=1 {FLUSH}"),
+    "watch-late": ("block", "BUG_WATCH_LATE NF=1 OPS0=2 KEEPER_ACTS=1"),
     "lost-kick": ("block", f"BUG_LOST_KICK NF=1 OPS1=0 {FLUSH}"),
     "sleep-unchecked": ("block", f"BUG_SLEEP_UNCHECKED NF=1 OPS1=0 {FLUSH}"),
     "reading-no-wake": ("reading", "BUG_NO_WAKE"),
