@@ -93,7 +93,20 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         fault.waited = true;
         const uint64_t stalled_ns = wait(block, word);
         if (stalled_ns > 0) read_ahead_depth_.note(0, stalled_ns, sys::now_ns());
+        if (may_be_over(fault, state)) {
+            *was_mapped = false;
+            return HANARE_STATUS_OK;
+        }
     }
+}
+
+// Whether the access that faulted may have succeeded while its fault waited for the end of `state`:
+// a thread that sleeps in the kernel may wake up too early and fault again, and be served by what
+// the wait was for.  To serve the first fault after that would make a block dirty that nobody
+// writes.  A thread that still needs the block faults once more.
+bool Pager::may_be_over(const Fault& fault, BlockState state) const noexcept {
+    return fault_service_ != nullptr && fault.history != nullptr && fault.write &&
+           state != BlockState::kReading;
 }
 
 // For the end of a transient state.  Returns the nanoseconds in which a stream had to wait for the

@@ -198,6 +198,7 @@ private:
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
     uint64_t wait(Block& block, uint32_t seen) noexcept;
+    bool may_be_over(const Fault& fault, BlockState state) const noexcept;
     void forget(Frame& frame) noexcept;
     static ReadAheadDepth make_depth(uint64_t most_bytes, uint64_t frame_bytes,
                                      uint64_t block_bytes) noexcept;
