@@ -63,6 +63,45 @@ TEST_P(SparseTest, RandomReadsFetchPartsAndNoMore) {
     EXPECT_LE(after.frame_bytes + after.metadata_bytes, after.budget_bytes);
 }
 
+// A read and then a write at each place, by threads that disturb each other's observations, with a
+// quarter of each block there: none of that makes them streams.
+TEST_P(SparseTest, RandomUpdatesByThreadsFetchPartsAndNoMore) {
+    open(16);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    constexpr uint64_t kThreads = 2;
+    constexpr uint64_t kUpdates = 12000;
+    std::array<std::vector<uint64_t>, kThreads> updated;
+    std::vector<std::function<void()>> bodies;
+    const hanare_counters before = pool_->stats();
+    for (uint64_t thread = 0; thread < kThreads; ++thread) {
+        bodies.push_back([&, thread] {
+            Prng random(20090101 + thread);
+            for (uint64_t i = 0; i < kUpdates; ++i) {
+                const uint64_t word = random.below(kWords / kThreads) * kThreads + thread;
+                auto& place = reinterpret_cast<volatile uint64_t&>(words_[word]);
+                const uint64_t value = place;
+                place = value + 1;
+                updated[thread].push_back(word);
+            }
+        });
+    }
+    run_threads(bodies);
+    const hanare_counters after = pool_->stats();
+    const uint64_t parts = after.part_reads - before.part_reads;
+    EXPECT_GT(parts, kThreads * kUpdates / 2);
+    EXPECT_LT(after.demand_reads + after.completions + after.prefetch_reads - before.demand_reads -
+                  before.completions - before.prefetch_reads,
+              parts / 20)
+        << "in so few blocks, some accesses go to a neighbour by chance";
+    for (const auto& words : updated) {
+        for (const uint64_t word : words) --words_[word];
+    }
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kWords; ++i) wrong += words_[i] != pattern(1, i);
+    EXPECT_EQ(wrong, 0u);
+}
+
 TEST_P(SparseTest, AStrideThatNeedsOneWordOfABlockFetchesParts) {
     open(16);
     fill(words_, kBytes, 1);

@@ -25,7 +25,9 @@ AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
 bool AccessHistory::expects_random(const Region& region, Place place) const noexcept {
     for (const Entry& entry : entries_) {
         if (entry.region == &region) {
-            return entry.score >= kThreshold && !goes_on(entry, place);
+            // The same place again, as by the first write after a read, tells nothing.
+            const bool elsewhere = !goes_on(entry, place) || place.part == entry.last.part;
+            return entry.score >= kThreshold && elsewhere;
         }
     }
     return false;
@@ -33,6 +35,7 @@ bool AccessHistory::expects_random(const Region& region, Place place) const noex
 
 bool AccessHistory::note(const Region& region, Place place, bool in_stream, bool in_run) noexcept {
     Entry& entry = find(region);
+    if (place.part == entry.last.part) return entry.score >= kThreshold;
     const bool on = goes_on(entry, place);
     entry.last = place;
     entry.run = on ? entry.run + 1 : 0;

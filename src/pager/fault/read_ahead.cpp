@@ -66,6 +66,9 @@ bool Pager::is_in_run(const Fault& fault) noexcept {
     if (block_word::state(block.load()) != BlockState::kSparse) return false;
     const uint64_t present =
         std::atomic_ref(region.frame_of(block)->present).load(std::memory_order_relaxed);
+    // Where random accesses have left parts here and there, some lie beside each other by chance.
+    if (run_count(present) * kRunParts > static_cast<uint32_t>(std::popcount(present)))
+        return false;
     const uint64_t forward = all_ones(kRunParts);
     if (fault.part >= kRunParts && (~present >> (fault.part - kRunParts) & forward) == 0)
         return true;

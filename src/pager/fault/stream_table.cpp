@@ -118,7 +118,7 @@ StreamTable::Advice StreamTable::observe(uint32_t block, uint32_t part, bool wri
                                          const Surroundings& around, Begin begin) noexcept {
     Advice advice;
     if (!lock_.try_lock()) {
-        advice.continues = true;  // as likely as not, and the cheaper mistake
+        advice.continues = begin != Begin::kIgnore;  // as likely as not
         return advice;
     }
     advice = observe_locked(block, part, write, around, begin);
