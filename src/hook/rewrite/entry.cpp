@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the stubs of rewritten system calls enter Hanare.  Of a system call nobody asked for it
+// costs the table look-up.
+//
+// On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
+// destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
+// the return address into the stub).  Returns in rcx a Verdict, and in rax the result if that is
+// kDone.  Flags are not kept: no compiler relies on them across a system call.
+#include <cpuid.h>
+
+#include <cstddef>
+
+#include "hook/rewrite/entry.hpp"
+#include "hook/rewrite/stub.hpp"
+#include "hook/rewrite/system_call.hpp"
+
+namespace hanare::hook {
+
+static_assert(sizeof(SystemCall) == 72 && offsetof(SystemCall, arguments) == 8 &&
+              offsetof(SystemCall, caller) == 56 && offsetof(SystemCall, stack) == 64);
+static_assert(kSystemCallNumbers == 512 && kStubBytes == 64 && kStubReturnAt == 56 &&
+              kStubRedZoneBytes == 128);
+
+extern "C" {
+uint8_t hanare_hook_wanted[kSystemCallNumbers] = {};
+}
+
+asm(R"(
+    .pushsection .text
+    .balign 64
+    .globl  hanare_hook_entry
+    .hidden hanare_hook_entry
+    .type   hanare_hook_entry, @function
+hanare_hook_entry:
+    .cfi_startproc
+    cmpq    $512, %rax
+    jae     1f
+    leaq    hanare_hook_wanted(%rip), %rcx
+    cmpb    $0, (%rcx,%rax)
+    jne     2f
+1:  movl    $1, %ecx
+    ret
+2:  movq    (%rsp), %rcx                # the return address, in the stub
+    andq    $-64, %rcx
+    movq    56(%rcx), %rcx              # where the program goes on
+    leaq    136(%rsp), %r11
+    pushq   %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    movq    %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    subq    $80, %rsp
+    andq    $-16, %rsp
+    movq    %rax, (%rsp)
+    movq    %rdi, 8(%rsp)
+    movq    %rsi, 16(%rsp)
+    movq    %rdx, 24(%rsp)
+    movq    %r10, 32(%rsp)
+    movq    %r8, 40(%rsp)
+    movq    %r9, 48(%rsp)
+    movq    %rcx, 56(%rsp)
+    movq    %r11, 64(%rsp)
+    movq    %rsp, %rdi
+    cld
+    call    hanare_hook_dispatch
+    movq    %rax, %rcx
+    movq    (%rsp), %rax
+    movq    8(%rsp), %rdi
+    movq    16(%rsp), %rsi
+    movq    24(%rsp), %rdx
+    movq    32(%rsp), %r10
+    movq    40(%rsp), %r8
+    movq    48(%rsp), %r9
+    leave
+    .cfi_def_cfa %rsp, 8
+    .cfi_restore %rbp
+    ret
+    .cfi_endproc
+    .size   hanare_hook_entry, . - hanare_hook_entry
+
+    .balign 16
+    .globl  hanare_hook_with_vector_registers
+    .hidden hanare_hook_with_vector_registers
+    .type   hanare_hook_with_vector_registers, @function
+hanare_hook_with_vector_registers:
+    .cfi_startproc
+    pushq   %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    movq    %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    pushq   %rbx
+    .cfi_offset %rbx, -24
+    movq    %rdi, %r10
+    movq    %rsi, %rdi
+    movl    hanare_hook_vector_bytes(%rip), %ecx
+    subq    %rcx, %rsp
+    andq    $-64, %rsp
+    movq    %rsp, %rbx
+    testl   %ecx, %ecx
+    jz      3f
+    xorl    %eax, %eax                  # the header behind the first 512 bytes
+    movq    %rax, 512(%rbx)
+    movq    %rax, 520(%rbx)
+    movq    %rax, 528(%rbx)
+    movq    %rax, 536(%rbx)
+    movq    %rax, 544(%rbx)
+    movq    %rax, 552(%rbx)
+    movq    %rax, 560(%rbx)
+    movq    %rax, 568(%rbx)
+    movl    $0xe7, %eax                 # x87, SSE, AVX, AVX-512
+    xorl    %edx, %edx
+    xsave64 (%rbx)
+    call    *%r10
+    movl    $0xe7, %eax
+    xorl    %edx, %edx
+    xrstor64 (%rbx)
+    jmp     4f
+3:  subq    $512, %rsp
+    movq    %rsp, %rbx
+    fxsave64 (%rbx)
+    call    *%r10
+    fxrstor64 (%rbx)
+4:  movq    -8(%rbp), %rbx
+    .cfi_restore %rbx
+    leave
+    .cfi_def_cfa %rsp, 8
+    .cfi_restore %rbp
+    ret
+    .cfi_endproc
+    .size   hanare_hook_with_vector_registers, . - hanare_hook_with_vector_registers
+    .popsection
+)");
+
+// How many bytes XSAVE writes for the components in use; 0 where the kernel does not offer it.
+extern "C" {
+uint32_t hanare_hook_vector_bytes = 0;
+}
+
+void measure_vector_state() noexcept {
+    constexpr unsigned kOsxsave = 1U << 27;
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kOsxsave) == 0) return;
+    // Leaf 13: the size for all components that the kernel has enabled.
+    if (__get_cpuid_count(13, 0, &a, &b, &c, &d) != 0) hanare_hook_vector_bytes = b;
+}
+
+}  // namespace hanare::hook

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hook/rewrite/modules.hpp"
+
+#include <link.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "hook/rewrite/code_image.hpp"
+#include "hook/rewrite/entry.hpp"
+#include "hook/rewrite/stub.hpp"
+#include "hook/rewrite/syscall_sites.hpp"
+#include "sys/code_memory.hpp"
+#include "sys/memory.hpp"
+
+namespace hanare::hook {
+
+constinit CodeRange code_ranges[kModulesMax];
+constinit std::atomic<size_t> code_range_count{0};
+
+namespace {
+
+std::array<StubArea, kModulesMax> stub_areas;  // of the range with the same index
+std::atomic<uint32_t> modules_seen{0};
+std::atomic<uint32_t> sites_rewritten{0};
+std::atomic<uint32_t> sites_left{0};
+
+// kModulesMax: the table is full.
+size_t claim_range(const uint8_t* begin) noexcept {
+    for (size_t index = 0; index < kModulesMax; ++index) {
+        const uint8_t* nobody = nullptr;
+        if (!code_ranges[index].begin.compare_exchange_strong(nobody, begin)) continue;
+        size_t count = code_range_count.load();
+        while (count <= index && !code_range_count.compare_exchange_weak(count, index + 1)) {
+        }
+        return index;
+    }
+    return kModulesMax;
+}
+
+// Code that is read at `read` and runs at `run`: the same, or a file's bytes and where they are
+// mapped.
+struct Placement {
+    Code read;
+    uint8_t* run = nullptr;
+
+    bool contains(const uint8_t* place) const noexcept {
+        return place >= read.data() && place < read.data() + read.size();
+    }
+    uint8_t* running(const uint8_t* place) const noexcept { return run + (place - read.data()); }
+};
+
+// Jumps are written when all sites have been looked at, since that reads the code around them.
+struct Jump {
+    uint8_t* from;
+    const uint8_t* to;
+};
+
+class Rewriting {
+public:
+    Rewriting(const CodeImage& image, const Placement& placement) noexcept
+        : image_(image), placement_(placement) {}
+
+    Result<void> run() {
+        HANARE_TRY(reserve());
+        if (capacity_ == 0) return {};
+        find_syscall_sites(
+            image_,
+            [](const SyscallSite& site, void* self) { static_cast<Rewriting*>(self)->visit(site); },
+            this);
+        if (found_ == 0) {
+            stubs_.release();
+            return {};
+        }
+        modules_seen.fetch_add(1);
+        const Result<void> written = count_ > 0 ? write() : Result<void>();
+        if (count_ == 0 || !written) stubs_.release();
+        const uint32_t rewritten = written ? static_cast<uint32_t>(count_) : 0;
+        sites_rewritten.fetch_add(rewritten);
+        sites_left.fetch_add(found_ - rewritten);
+        return written;
+    }
+
+private:
+    // Two bytes that look like the instruction and are none take room only.
+    size_t count_candidates() const noexcept {
+        size_t count = 0;
+        for (size_t at = 0; at + 1 < placement_.read.size(); ++count) {
+            const auto* found = static_cast<const uint8_t*>(
+                memmem(placement_.read.data() + at, placement_.read.size() - at, "\x0f\x05", 2));
+            if (found == nullptr) break;
+            at = static_cast<size_t>(found - placement_.read.data()) + 2;
+        }
+        return count;
+    }
+    Result<void> reserve() {
+        capacity_ = count_candidates();
+        if (capacity_ == 0) return {};
+        const uint8_t* begin = placement_.run;
+        HANARE_TRY_ASSIGN(stubs_,
+                          StubArea::reserve(begin, begin + placement_.read.size(), capacity_));
+        HANARE_TRY_ASSIGN(
+            memory_, sys::Mapping::reserve(sys::round_up_to_page(capacity_ * sizeof(Jump)), 4096));
+        return {};
+    }
+    Jump* jumps() const noexcept { return reinterpret_cast<Jump*>(memory_.address()); }
+
+    void visit(const SyscallSite& site) noexcept {
+        if (!placement_.contains(site.syscall)) return;
+        // Unwinders know the trampoline of signal handlers by its bytes.
+        if (site.number == SYS_rt_sigreturn) return;
+        ++found_;
+        if (!site.usable()) return;
+        uint8_t* const place = placement_.running(site.syscall);
+        const uint8_t* stub = stubs_.add(site, place);
+        if (stub == nullptr) return;
+        jumps()[count_++] = {.from = place - site.before_bytes, .to = stub};
+    }
+    Result<void> write() {
+        const std::span all(jumps(), count_);
+        const uint8_t* end = all.back().from + kJumpBytes;
+        const sys::WritableCode writable(all.front().from, end);
+        if (!writable.allowed()) {
+            return fail_errno(HANARE_STATUS_NOT_SUPPORTED, writable.errno_value(),
+                              "rewriting code in memory");
+        }
+        const size_t index = claim_range(all.front().from);
+        if (index == kModulesMax) {
+            return fail(HANARE_STATUS_LIMIT, "more than %zu modules with system calls",
+                        kModulesMax);
+        }
+        if (Result<void> sealed = stubs_.seal(); !sealed) {
+            code_ranges[index].begin.store(nullptr);
+            return sealed;
+        }
+        for (const Jump& jump : all) write_jump(jump.from, jump.from, jump.to);
+        stub_areas[index] = stubs_;
+        code_ranges[index].end.store(end);
+        return {};
+    }
+
+    const CodeImage& image_;
+    const Placement placement_;
+    StubArea stubs_;
+    sys::Mapping memory_;
+    size_t capacity_ = 0;
+    size_t count_ = 0;
+    uint32_t found_ = 0;
+};
+
+// Goes on where a module cannot be rewritten; keeps why the first could not.
+int visit_loaded(dl_phdr_info* module, size_t, void* context) {
+    if (module->dlpi_addr == sys::vdso_address()) return 0;
+    const CodeImage image = CodeImage::of_loaded(*module);
+    const auto* ours = reinterpret_cast<const uint8_t*>(&hanare_hook_entry);
+    for (const Code& code : image.code()) {
+        if (ours >= code.data() && ours < code.data() + code.size()) return 0;
+    }
+    auto& result = *static_cast<Result<void>*>(context);
+    for (const Code& code : image.code()) {
+        const Placement placement{.read = code, .run = const_cast<uint8_t*>(code.data())};
+        const Result<void> rewritten = Rewriting(image, placement).run();
+        if (result && !rewritten) result = rewritten;
+    }
+    return 0;
+}
+
+}  // namespace
+
+Result<void> rewrite_loaded_modules() {
+    Result<void> result;
+    dl_iterate_phdr(visit_loaded, &result);
+    if (sites_rewritten.load() == 0) HANARE_TRY(result);
+    return {};
+}
+
+void rewrite_mapped_code(uint8_t* memory, size_t bytes, int descriptor, uint64_t offset) noexcept {
+    const sys::FileBytes file(descriptor);
+    const Code content = file.bytes();
+    if (offset >= content.size()) return;
+    const std::optional<CodeImage> image = CodeImage::of_file(content);
+    if (!image) return;
+    const Placement placement{
+        .read = content.subspan(offset, std::min<uint64_t>(bytes, content.size() - offset)),
+        .run = memory};
+    static_cast<void>(Rewriting(*image, placement).run());
+}
+
+void forget_code(const uint8_t* memory, size_t bytes) noexcept {
+    const size_t count = code_range_count.load();
+    for (size_t index = 0; index < count; ++index) {
+        CodeRange& range = code_ranges[index];
+        const uint8_t* begin = range.begin.load();
+        const uint8_t* end = range.end.load();
+        // Whole modules only, as ld.so unmaps them.
+        if (end == nullptr || begin < memory || end > memory + bytes) continue;
+        if (!range.end.compare_exchange_strong(end, nullptr)) continue;
+        stub_areas[index].release();
+        range.begin.store(nullptr);
+    }
+}
+
+RewriteReport count_modules() noexcept {
+    return {.modules = modules_seen.load(),
+            .rewritten = sites_rewritten.load(),
+            .left = sites_left.load()};
+}
+
+}  // namespace hanare::hook

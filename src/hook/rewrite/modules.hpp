@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The modules whose system calls have been rewritten.  A table of fixed size, without locks, since
+// it is used inside the system calls of ld.so and malloc.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "hook/system_calls.hpp"
+
+namespace hanare::hook {
+
+// All that are loaded, but for the one that this code belongs to.  The process has one thread.
+// Fails where nothing could be rewritten at all; what is left otherwise is counted.
+Result<void> rewrite_loaded_modules();
+
+// What ld.so has just mapped, to be executed, from a file: `bytes` at `memory`, from `offset` of
+// the file on.  Nothing of it has run yet.  What cannot be done is counted as left.
+void rewrite_mapped_code(uint8_t* memory, size_t bytes, int descriptor, uint64_t offset) noexcept;
+
+// Rewritten code lies in these ranges.  `end` is published last and withdrawn first; null: none.
+struct CodeRange {
+    std::atomic<const uint8_t*> begin{nullptr};
+    std::atomic<const uint8_t*> end{nullptr};
+};
+inline constexpr size_t kModulesMax = 1024;
+extern CodeRange code_ranges[kModulesMax];
+extern std::atomic<size_t> code_range_count;  // of the table that have been in use
+
+// Whether [memory, memory + bytes) has rewritten code.
+inline bool has_rewritten_code(const uint8_t* memory, size_t bytes) noexcept {
+    const size_t count = code_range_count.load(std::memory_order_acquire);
+    for (size_t index = 0; index < count; ++index) {
+        const CodeRange& range = code_ranges[index];
+        const uint8_t* end = range.end.load(std::memory_order_acquire);
+        if (end != nullptr && memory < end &&
+            range.begin.load(std::memory_order_relaxed) < memory + bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Such memory has been unmapped.
+void forget_code(const uint8_t* memory, size_t bytes) noexcept;
+
+RewriteReport count_modules() noexcept;
+
+}  // namespace hanare::hook

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encodings of the frame description: DWARF 5, sections 6.4 and 7.7.
+#include "hook/rewrite/stub.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "hook/rewrite/entry.hpp"
+#include "hook/rewrite/instruction.hpp"
+#include "sys/code_memory.hpp"
+
+extern "C" {
+void __register_frame(void*);  // libgcc: a sequence of descriptions that a zero ends
+void __deregister_frame(void*);
+}
+
+namespace hanare::hook {
+
+namespace {
+
+constexpr size_t kBeforeEnd = 16;
+constexpr size_t kShiftedFrom = 21;
+constexpr size_t kCallEnd = 27;
+constexpr size_t kShiftedTo = 35;
+constexpr size_t kAfterBegin = 39;
+
+constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
+    0x48, 0x8d, 0x64, 0x24, 0x80,                    // lea -128(%rsp), %rsp
+    0xff, 0x15, 0,    0,    0,    0,                 // call *entry(%rip)
+    0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00,  // lea 128(%rsp), %rsp
+    0xe3, 0x02,                                      // jrcxz behind the system call
+    0x0f, 0x05,                                      // syscall
+};
+static_assert(kBeforeEnd == SyscallSite::kBeforeBytesMax);
+static_assert(kAfterBegin + SyscallSite::kAfterBytesMax + kJumpBytes <= kStubReturnAt);
+
+// DWARF's names for what is used here.
+constexpr uint8_t kDefCfaExpression = 0x0f, kValExpression = 0x16;
+constexpr uint8_t kDeref = 0x06, kConst1u = 0x08, kDup = 0x12, kSwap = 0x16, kAnd = 0x1a,
+                  kNot = 0x20, kPlus = 0x22, kPlusUconst = 0x23, kShl = 0x24, kGe = 0x2a,
+                  kLt = 0x2d, kLit7 = 0x37, kRegisterRsp = 0x77, kRegisterRip = 0x80;
+constexpr uint8_t kRip = 16;
+
+// rsp + ((kShiftedFrom <= offset && offset < kShiftedTo) << 7)
+constexpr uint8_t kFrameAddress[] = {
+    kRegisterRsp, 0,        kRegisterRip, 0,    kConst1u, kStubBytes - 1, kAnd,
+    kDup,         kConst1u, kShiftedFrom, kGe,  kSwap,    kConst1u,       kShiftedTo,
+    kLt,          kAnd,     kLit7,        kShl, kPlus,
+};
+static_assert(kStubRedZoneBytes == 1U << 7);
+// What lies at kStubReturnAt of the stub.
+constexpr uint8_t kReturnAddress[] = {
+    kRegisterRip, 0, kConst1u, kStubBytes - 1, kNot, kAnd, kPlusUconst, kStubReturnAt, kDeref,
+};
+
+// One common part, one description of the frames of [begin, begin + bytes), and a zero.
+struct [[gnu::packed]] FrameDescription {
+    struct [[gnu::packed]] Common {
+        uint32_t length = sizeof(Common) - sizeof length;
+        uint32_t id = 0;
+        uint8_t version = 1;
+        char augmentation[4] = {'z', 'R', 'S', 0};  // the return address is exact, as of a signal
+        uint8_t code_alignment = 1;
+        uint8_t data_alignment = 0x78;  // -8
+        uint8_t return_register = kRip;
+        uint8_t augmentation_bytes = 1;
+        uint8_t pointer_encoding = 0;  // 8 bytes, absolute
+        uint8_t frame_rule = kDefCfaExpression;
+        uint8_t frame_bytes = sizeof kFrameAddress;
+        uint8_t frame[sizeof kFrameAddress];
+        uint8_t return_rule[2] = {kValExpression, kRip};
+        uint8_t return_bytes = sizeof kReturnAddress;
+        uint8_t return_address[sizeof kReturnAddress];
+        uint8_t padding[5] = {};  // DW_CFA_nop
+    } common;
+    struct [[gnu::packed]] Frames {
+        uint32_t length = sizeof(Frames) - sizeof length;
+        uint32_t to_common = sizeof(Common) + sizeof length;
+        uint64_t begin = 0;
+        uint64_t bytes = 0;
+        uint8_t augmentation_bytes = 0;
+        uint8_t padding[7] = {};
+    } frames;
+    uint32_t end = 0;
+};
+static_assert(sizeof(FrameDescription::Common) % 8 == 0);
+static_assert(sizeof(FrameDescription::Frames) % 8 == 0);
+
+bool fits(int64_t distance) noexcept { return distance == static_cast<int32_t>(distance); }
+
+// Copies whole instructions and mends what they say relative to their own place.
+bool move_instructions(uint8_t* target, const uint8_t* source, const uint8_t* place,
+                       size_t bytes) noexcept {
+    std::memcpy(target, source, bytes);
+    for (size_t at = 0; at < bytes;) {
+        const Instruction instruction = decode_instruction({source + at, bytes - at});
+        if (instruction.bytes == 0) return false;
+        if (instruction.relative_at != 0) {
+            int32_t relative = 0;
+            std::memcpy(&relative, source + at + instruction.relative_at, sizeof relative);
+            const int64_t moved = relative + (place - target);
+            if (!fits(moved)) return false;
+            relative = static_cast<int32_t>(moved);
+            std::memcpy(target + at + instruction.relative_at, &relative, sizeof relative);
+        }
+        at += instruction.bytes;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool write_jump(uint8_t* writable, const uint8_t* place, const uint8_t* target) noexcept {
+    const int64_t distance = target - (place + kJumpBytes);
+    if (!fits(distance)) return false;
+    const auto relative = static_cast<int32_t>(distance);
+    writable[0] = 0xe9;
+    std::memcpy(writable + 1, &relative, sizeof relative);
+    return true;
+}
+
+Result<StubArea> StubArea::reserve(const uint8_t* begin, const uint8_t* end, size_t count) {
+    StubArea area;
+    area.capacity_ = count;
+    area.bytes_ = sys::round_up_to_page((count + 1) * kStubBytes + sizeof(FrameDescription));
+    HANARE_TRY_ASSIGN(area.memory_, sys::map_near(begin, end, area.bytes_));
+    const auto entry = reinterpret_cast<uint64_t>(&hanare_hook_entry);
+    std::memset(area.memory_, 0xcc, area.bytes_);  // int3
+    std::memcpy(area.memory_, &entry, sizeof entry);
+    return area;
+}
+
+const uint8_t* StubArea::add(const SyscallSite& site, const uint8_t* place) noexcept {
+    if (count_ == capacity_) return nullptr;
+    uint8_t* const code = stub(count_);
+    uint8_t* const begin = code + kBeforeEnd - site.before_bytes;
+    const uint8_t* const goes_on = place + (site.end() - site.syscall);
+    const uint8_t* const after = site.syscall + SyscallSite::kSyscallBytes;
+    uint8_t* const jump = code + kAfterBegin + site.after_bytes;
+    if (!move_instructions(begin, site.begin(), place - site.before_bytes, site.before_bytes) ||
+        !move_instructions(code + kAfterBegin, after, place + SyscallSite::kSyscallBytes,
+                           site.after_bytes) ||
+        !write_jump(jump, jump, goes_on)) {
+        return nullptr;
+    }
+    std::memcpy(code + kBeforeEnd, kMiddle.data(), kMiddle.size());
+    const auto to_entry = static_cast<int32_t>(memory_ - (code + kCallEnd));
+    std::memcpy(code + kCallEnd - sizeof to_entry, &to_entry, sizeof to_entry);
+    std::memcpy(code + kStubReturnAt, &goes_on, sizeof goes_on);
+    ++count_;
+    return begin;
+}
+
+void StubArea::describe_frames() const noexcept {
+    FrameDescription description;
+    std::memcpy(description.common.frame, kFrameAddress, sizeof kFrameAddress);
+    std::memcpy(description.common.return_address, kReturnAddress, sizeof kReturnAddress);
+    description.frames.begin = reinterpret_cast<uint64_t>(stub(0));
+    description.frames.bytes = capacity_ * kStubBytes;
+    std::memcpy(frame_description(), &description, sizeof description);
+}
+
+Result<void> StubArea::seal() noexcept {
+    describe_frames();
+    HANARE_TRY(sys::make_executable(memory_, bytes_));
+    __register_frame(frame_description());
+    sealed_ = true;
+    return {};
+}
+
+void StubArea::release() noexcept {
+    if (memory_ == nullptr) return;
+    if (sealed_) __deregister_frame(frame_description());
+    sys::unmap_code(memory_, bytes_);
+    *this = {};
+}
+
+}  // namespace hanare::hook

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The code that a rewritten site jumps to.  Every module has an area of stubs of its own, within
+// reach of a jump, written once and then only executed.
+//
+//   offset  0  what was replaced in front of the system call, ending at 16
+//          16  lea -128(%rsp), %rsp          the program's red zone
+//          21  call *entry(%rip)             rcx: a Verdict
+//          27  lea 128(%rsp), %rsp
+//          35  jrcxz 39
+//          37  syscall                       kNative: with the program's stack pointer (clone)
+//          39  what was replaced behind it, and a jump to where the program goes on
+//          56  where the program goes on: for unwinding
+//
+// Since all stubs are alike, one description of a frame serves the whole area: it computes from the
+// program counter whether the stack pointer is shifted, and reads the return address at 56.  With
+// it exceptions, forced unwinding of cancelled threads and backtraces pass through.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.hpp"
+#include "hook/rewrite/syscall_sites.hpp"
+
+namespace hanare::hook {
+
+inline constexpr size_t kStubBytes = 64;
+inline constexpr size_t kStubReturnAt = 56;
+inline constexpr size_t kStubRedZoneBytes = 128;
+
+// Writes a jump from `place` to `target`, at `writable`.  False where that is out of reach.
+bool write_jump(uint8_t* writable, const uint8_t* place, const uint8_t* target) noexcept;
+
+class StubArea {
+public:
+    StubArea() = default;
+    // Room for `count` stubs that code at [begin, end) can jump to.
+    static Result<StubArea> reserve(const uint8_t* begin, const uint8_t* end, size_t count);
+
+    // Writes the stub of a site at `place`, its code being read at `site` (these differ where the
+    // module is read from its file).  Returns where to jump to; null if something is out of reach.
+    // Before seal() only.
+    const uint8_t* add(const SyscallSite& site, const uint8_t* place) noexcept;
+
+    // Makes the stubs executable and known to the unwinder.
+    Result<void> seal() noexcept;
+    // The opposite of seal(), and gives the memory back.  Nothing may run in the stubs.
+    void release() noexcept;
+
+private:
+    uint8_t* stub(size_t index) const noexcept { return memory_ + (index + 1) * kStubBytes; }
+    uint8_t* frame_description() const noexcept { return stub(capacity_); }
+    void describe_frames() const noexcept;
+
+    uint8_t* memory_ = nullptr;  // the entry's address, then stubs, then the frames' description
+    size_t bytes_ = 0;
+    size_t capacity_ = 0;
+    size_t count_ = 0;
+    bool sealed_ = false;
+};
+
+}  // namespace hanare::hook

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the `syscall` instructions of a module and, for each, the instructions that a jump of five
+// bytes can take the place of.  A site is taken only where decoding the function from its beginning
+// arrives at it, where no jump of the function leads into the replaced bytes (to their first is
+// allowed), and where the replaced instructions do the same elsewhere.  Neither allocates nor
+// locks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hook/rewrite/code_image.hpp"
+
+namespace hanare::hook {
+
+inline constexpr size_t kJumpBytes = 5;
+
+struct SyscallSite {
+    const uint8_t* syscall = nullptr;
+    uint8_t before_bytes =
+        0;                    // of whole instructions that are replaced in front of the system call
+    uint8_t after_bytes = 0;  // and behind it
+    // The number where the instruction in front loads a constant; -1 otherwise.
+    int32_t number = -1;
+
+    static constexpr size_t kSyscallBytes = 2;
+    static constexpr size_t kBeforeBytesMax = 16;
+    static constexpr size_t kAfterBytesMax = 12;
+
+    bool usable() const noexcept { return before_bytes + after_bytes != 0; }
+    const uint8_t* begin() const noexcept { return syscall - before_bytes; }
+    // Where the program goes on.
+    const uint8_t* end() const noexcept { return syscall + kSyscallBytes + after_bytes; }
+};
+
+// Calls `visit` for each `syscall` instruction, also for those that cannot be replaced
+// (`usable()` is false then).
+void find_syscall_sites(const CodeImage& image,
+                        void (*visit)(const SyscallSite& site, void* context), void* context);
+
+}  // namespace hanare::hook

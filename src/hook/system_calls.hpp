@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Catches the system calls of a running program: every `syscall` instruction of the modules that
+// are loaded (libc, ld.so and whatever else has some) is replaced, in memory, by a jump to a stub,
+// and so are those of modules that are loaded later, before they run.  Nothing on disk changes.  A
+// caught system call costs a table look-up unless its number was asked for.
+//
+// Not caught: modules that were linked statically with Hanare's code, the vDSO, code made at run
+// time, rt_sigreturn, and the few sites that `RewriteReport` counts as left.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.hpp"
+#include "hook/rewrite/system_call.hpp"
+
+namespace hanare::hook {
+
+struct RewriteReport {
+    uint32_t modules = 0;    // that have system calls
+    uint32_t rewritten = 0;  // sites
+    uint32_t left = 0;       // sites whose surroundings do not allow it
+};
+
+// From now on `handler` is called instead of the system calls with these numbers (of the x86-64
+// table, below 512), in every thread.  Once per process, while it has one thread; NOT_SUPPORTED
+// otherwise and where the system does not let any code be written.
+Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
+                                             std::span<const uint32_t> numbers);
+
+// With what has been loaded since.  Any thread.
+RewriteReport rewrite_report() noexcept;
+
+}  // namespace hanare::hook
