@@ -87,12 +87,11 @@ public:
 private:
     // Two bytes that look like the instruction and are none take room only.
     size_t count_candidates() const noexcept {
+        const uint8_t* const end = placement_.read.data() + placement_.read.size();
         size_t count = 0;
-        for (size_t at = 0; at + 1 < placement_.read.size(); ++count) {
-            const auto* found = static_cast<const uint8_t*>(
-                memmem(placement_.read.data() + at, placement_.read.size() - at, "\x0f\x05", 2));
-            if (found == nullptr) break;
-            at = static_cast<size_t>(found - placement_.read.data()) + 2;
+        for (const uint8_t* at = placement_.read.data(); (at = find_syscall_bytes(at, end)) != end;
+             at += SyscallSite::kSyscallBytes) {
+            ++count;
         }
         return count;
     }

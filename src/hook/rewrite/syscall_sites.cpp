@@ -3,8 +3,11 @@
 
 #include <sys/syscall.h>
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "hook/rewrite/instruction.hpp"
@@ -15,7 +18,8 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-constexpr uint8_t kSyscallCode[] = {0x0f, 0x05};
+constexpr uint8_t kFirstByte = 0x0f;
+constexpr uint8_t kSecondByte = 0x05;
 
 // The instructions in front of a system call and behind it, as far as they may be replaced, the
 // nearest first.
@@ -141,44 +145,76 @@ void choose_window(SyscallSite& site, Code function, const Neighbours& before) n
     }
 }
 
-// From the beginning of the function to the system call.
-SyscallSite examine(Code function, const uint8_t* syscall) noexcept {
-    SyscallSite site{.syscall = syscall};
-    const size_t goal = static_cast<size_t>(syscall - function.data());
-    Neighbours before;
-    Code last;
-    size_t at = 0;
-    while (at < goal) {
-        const Instruction instruction = decode_instruction(function.subspan(at));
-        if (instruction.bytes == 0) return {};
-        if (may_be_moved(instruction)) {
-            before.push_front(instruction.bytes);
-        } else {
-            before.count = 0;
-        }
-        last = function.subspan(at, instruction.bytes);
-        at += instruction.bytes;
+// From the beginning of a function to one system call after the other.
+class Walk {
+public:
+    SyscallSite examine(Code function, const uint8_t* syscall) noexcept {
+        const size_t goal = static_cast<size_t>(syscall - function.data());
+        if (function.data() != function_.data() || at_ > goal) *this = Walk(function);
+        while (!failed_ && at_ < goal) step();
+        if (failed_ || at_ != goal) return {};  // in the middle of another instruction
+        SyscallSite site{.syscall = syscall};
+        if (before_.count > 0) site.number = number_loaded_by(last_);
+        choose_window(site, function_, before_);
+        return site;
     }
-    if (at != goal) return {};  // in the middle of another instruction
-    if (before.count > 0) site.number = number_loaded_by(last);
-    choose_window(site, function, before);
-    return site;
-}
+    Walk() = default;
+
+private:
+    explicit Walk(Code function) noexcept : function_(function) {}
+
+    void step() noexcept {
+        const Instruction instruction = decode_instruction(function_.subspan(at_));
+        failed_ = instruction.bytes == 0;
+        if (may_be_moved(instruction)) {
+            before_.push_front(instruction.bytes);
+        } else {
+            before_.count = 0;
+        }
+        last_ = function_.subspan(at_, instruction.bytes);
+        at_ += instruction.bytes;
+    }
+
+    Code function_;
+    size_t at_ = 0;
+    Neighbours before_;
+    Code last_;
+    bool failed_ = false;
+};
 
 }  // namespace
+
+// Sixteen bytes at a time: all code of a program is looked through when it starts.
+const uint8_t* find_syscall_bytes(const uint8_t* from, const uint8_t* end) noexcept {
+    const __m128i first = _mm_set1_epi8(kFirstByte);
+    const __m128i second = _mm_set1_epi8(kSecondByte);
+    const auto load = [](const uint8_t* place) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(place));
+    };
+    for (; end - from > 16; from += 16) {
+        const __m128i both = _mm_and_si128(_mm_cmpeq_epi8(load(from), first),
+                                           _mm_cmpeq_epi8(load(from + 1), second));
+        const auto found = static_cast<uint32_t>(_mm_movemask_epi8(both));
+        if (found != 0) return from + std::countr_zero(found);
+    }
+    for (; end - from > 1; ++from) {
+        if (from[0] == kFirstByte && from[1] == kSecondByte) return from;
+    }
+    return end;
+}
 
 void find_syscall_sites(const CodeImage& image,
                         void (*visit)(const SyscallSite& site, void* context), void* context) {
     for (const Code& segment : image.code()) {
         const uint8_t* from = segment.data();
         const uint8_t* const end = segment.data() + segment.size();
+        Walk walk;
         for (;;) {
-            const auto* found = static_cast<const uint8_t*>(
-                memmem(from, static_cast<size_t>(end - from), kSyscallCode, sizeof kSyscallCode));
-            if (found == nullptr) break;
+            const uint8_t* const found = find_syscall_bytes(from, end);
+            if (found == end) break;
             const SyscallSite site = image.is_signal_trampoline(found)
                                          ? SyscallSite{.syscall = found, .number = SYS_rt_sigreturn}
-                                         : examine(image.function_around(found), found);
+                                         : walk.examine(image.function_around(found), found);
             if (site.syscall != nullptr) visit(site, context);
             from = found + 1;
         }

@@ -34,6 +34,9 @@ struct SyscallSite {
     const uint8_t* end() const noexcept { return syscall + kSyscallBytes + after_bytes; }
 };
 
+// The next two bytes in [from, end) that are those of the instruction, or `end`.
+const uint8_t* find_syscall_bytes(const uint8_t* from, const uint8_t* end) noexcept;
+
 // Calls `visit` for each `syscall` instruction, also for those that cannot be replaced
 // (`usable()` is false then).
 void find_syscall_sites(const CodeImage& image,
