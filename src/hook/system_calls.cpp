@@ -17,7 +17,7 @@ Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system call has the number %u", number);
         }
     }
-    if (!sys::ThreadCount().is_single()) {
+    if (!sys::ThreadCount().is_alone()) {
         return fail(HANARE_STATUS_NOT_SUPPORTED,
                     "system calls can be intercepted only while the process has one thread");
     }

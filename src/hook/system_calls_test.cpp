@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/close_range.h>
+#include <link.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "hook/test_support.hpp"
+#include "sys/thread_count.hpp"
 
 extern char** environ;
 
@@ -134,6 +135,20 @@ TEST_F(SystemCallsTest, AreInterceptedOnceAndBeforeThereAreThreads) {
                   end.notify_all();
                   other.join();
                   HOOK_CHECK(!threaded && threaded.error().status == HANARE_STATUS_NOT_SUPPORTED);
+                  std::atomic<bool> has_begun{false};
+                  end = false;
+                  std::thread own([&] {
+                      const sys::OwnThread not_the_programs;
+                      has_begun = true;
+                      has_begun.notify_all();
+                      end.wait(false);
+                  });
+                  has_begun.wait(false);
+                  const auto beside_own = intercept_system_calls(answer, {});
+                  end = true;
+                  end.notify_all();
+                  own.join();
+                  HOOK_CHECK(!beside_own);
                   HOOK_CHECK(intercept(answer, {}));
                   const auto again = intercept_system_calls(answer, {});
                   HOOK_CHECK(!again && again.error().status == HANARE_STATUS_BUSY);
@@ -418,6 +433,129 @@ TEST_F(SystemCallsTest, ShowInBacktracesWhoMadeThem) {
               "");
 }
 
+// Code of our own as ld.so would map it: an ELF file with one executable segment, without a table
+// of functions.
+class CodeFile {
+public:
+    static constexpr size_t kCodeAt = 4096;
+
+    explicit CodeFile(std::vector<uint8_t> code) : code_(std::move(code)) {
+        ElfW(Ehdr) elf = {};
+        std::memcpy(elf.e_ident, ELFMAG, SELFMAG);
+        elf.e_ident[EI_CLASS] = ELFCLASS64;
+        elf.e_machine = EM_X86_64;
+        elf.e_phentsize = sizeof(ElfW(Phdr));
+        elf.e_phnum = 1;
+        elf.e_phoff = sizeof elf;
+        ElfW(Phdr) header = {};
+        header.p_type = PT_LOAD;
+        header.p_flags = PF_R | PF_X;
+        header.p_offset = header.p_vaddr = kCodeAt;
+        header.p_filesz = header.p_memsz = code_.size();
+        put(&elf, sizeof elf, 0);
+        put(&header, sizeof header, sizeof elf);
+        put(code_.data(), code_.size(), kCodeAt);
+    }
+    ~CodeFile() {
+        unmap();
+        close(descriptor_);
+    }
+    CodeFile(const CodeFile&) = delete;
+    CodeFile& operator=(const CodeFile&) = delete;
+
+    // Calls the code, newly mapped, as a function of one argument.
+    uint64_t call(uint64_t argument, int flags = MAP_PRIVATE) {
+        unmap();
+        memory_ = mmap(nullptr, code_.size(), PROT_READ | PROT_EXEC, flags, descriptor_, kCodeAt);
+        return reinterpret_cast<uint64_t (*)(uint64_t)>(memory_)(argument);
+    }
+    bool is_rewritten() const { return std::memcmp(memory_, code_.data(), code_.size()) != 0; }
+    bool is_unchanged_on_disk() const {
+        std::vector<uint8_t> now(code_.size());
+        return pread(descriptor_, now.data(), now.size(), kCodeAt) ==
+                   static_cast<ssize_t>(now.size()) &&
+               now == code_;
+    }
+
+private:
+    void put(const void* data, size_t bytes, size_t at) const {
+        if (pwrite(descriptor_, data, bytes, static_cast<off_t>(at)) < 0) abort();
+    }
+    void unmap() {
+        if (memory_ != MAP_FAILED) munmap(memory_, code_.size());
+    }
+    const std::vector<uint8_t> code_;
+    const int descriptor_ = memfd_create("code", MFD_CLOEXEC);
+    void* memory_ = MAP_FAILED;
+};
+
+TEST_F(SystemCallsTest, DoWhatTheReplacedInstructionsDid) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(intercept(answer, {SYS_getppid}));
+                  constexpr uint8_t kNumber = SYS_getppid;
+                  // mov $number, %eax; syscall; ret
+                  CodeFile load({0xb8, kNumber, 0, 0, 0, 0x0f, 0x05, 0xc3});
+                  HOOK_CHECK(load.call(0) == kAnswer && load.is_rewritten());
+                  // mov %rdi, %rax; syscall; ret
+                  CodeFile copy({0x48, 0x89, 0xf8, 0x0f, 0x05, 0xc3});
+                  HOOK_CHECK(copy.call(kNumber) == kAnswer && copy.is_rewritten());
+                  // mov %edi, %eax; syscall; add $1, %rax; ret
+                  CodeFile after({0x89, 0xf8, 0x0f, 0x05, 0x48, 0x83, 0xc0, 0x01, 0xc3});
+                  HOOK_CHECK(after.call(kNumber) == kAnswer + 1 && after.is_rewritten());
+                  // mov number(%rip), %eax; syscall; ret; number
+                  CodeFile relative({0x8b, 0x05, 0x03, 0, 0, 0, 0x0f, 0x05, 0xc3,  //
+                                     kNumber, 0, 0, 0});
+                  HOOK_CHECK(relative.call(0) == kAnswer && relative.is_rewritten());
+                  // Too short to be replaced: mov %edi, %eax; syscall; ret
+                  CodeFile left({0x89, 0xf8, 0x0f, 0x05, 0xc3});
+                  HOOK_CHECK(left.call(SYS_getpid) == static_cast<uint64_t>(getpid()));
+                  HOOK_CHECK(!left.is_rewritten());
+                  return std::string();
+              }),
+              "");
+}
+
+TEST_F(SystemCallsTest, BesideEachOtherAreNotMixedUp) {
+    EXPECT_EQ(
+        run_in_child([] {
+            HOOK_CHECK(intercept(answer, {SYS_getppid}));
+            // mov %edi, %eax; syscall; mov $getpid, %eax; syscall; ret: the first needs the
+            // load of the second.
+            CodeFile both({0x89, 0xf8, 0x0f, 0x05, 0xb8, SYS_getpid, 0, 0, 0, 0x0f, 0x05, 0xc3});
+            HOOK_CHECK(both.call(SYS_getppid) == static_cast<uint64_t>(getpid()));
+            HOOK_CHECK(both.is_rewritten() && calls == 1);
+            return std::string();
+        }),
+        "");
+}
+
+TEST_F(SystemCallsTest, KeepFlags) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(intercept(answer, {SYS_getppid}));
+                  for (const uint8_t number : {uint8_t{SYS_getppid}, uint8_t{SYS_getpid}}) {
+                      // cmp $7, %edi; mov $number, %eax; syscall; sete %al; movzbl %al, %eax; ret
+                      CodeFile code({0x83, 0xff, 0x07, 0xb8, number, 0, 0, 0, 0x0f, 0x05,  //
+                                     0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3});
+                      HOOK_CHECK(code.call(7) == 1 && code.call(8) == 0 && code.is_rewritten());
+                  }
+                  return std::string();
+              }),
+              "");
+}
+
+TEST_F(SystemCallsTest, OfSharedMappingsAreLeftSinceTheseAreTheFile) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(intercept(answer, {SYS_getppid}));
+                  CodeFile code({0xb8, SYS_getpid, 0, 0, 0, 0x0f, 0x05, 0xc3});
+                  HOOK_CHECK(code.call(0, MAP_SHARED) == static_cast<uint64_t>(getpid()));
+                  HOOK_CHECK(!code.is_rewritten() && code.is_unchanged_on_disk());
+                  HOOK_CHECK(code.call(0) == static_cast<uint64_t>(getpid()));
+                  HOOK_CHECK(code.is_rewritten() && code.is_unchanged_on_disk());
+                  return std::string();
+              }),
+              "");
+}
+
 size_t mapping_count() {
     std::ifstream maps("/proc/self/maps");
     size_t count = 0;
@@ -425,16 +563,22 @@ size_t mapping_count() {
     return count;
 }
 
+// A library with system calls of its own that this process has not loaded.
+bool can_be_loaded_later(const char* library) {
+    if (dlopen(library, RTLD_NOW | RTLD_NOLOAD) != nullptr) return false;
+    return run_in_child(
+               [=] { return std::string(dlopen(library, RTLD_NOW) != nullptr ? "" : "not here"); })
+        .empty();
+}
+
 TEST_F(SystemCallsTest, OfLibrariesThatAreLoadedLaterAreRewritten) {
-    constexpr const char* kLibrary = "libgomp.so.1";  // has some of its own
-    if (void* found = dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD); found != nullptr) {
-        GTEST_SKIP() << kLibrary << " is loaded already";
-    }
+    constexpr const char* kLibrary = "libgomp.so.1";
+    if (!can_be_loaded_later(kLibrary)) GTEST_SKIP() << kLibrary << " is not here, or loaded";
     EXPECT_EQ(run_in_child([=] {
                   HOOK_CHECK(intercept(count_only, {}));
                   const RewriteReport before = rewrite_report();
                   void* library = dlopen(kLibrary, RTLD_NOW);
-                  if (library == nullptr) return std::string("not here");
+                  HOOK_CHECK(library != nullptr);
                   const RewriteReport after = rewrite_report();
                   HOOK_CHECK(after.modules == before.modules + 1);
                   HOOK_CHECK(after.rewritten > before.rewritten + 10);
@@ -447,12 +591,14 @@ TEST_F(SystemCallsTest, OfLibrariesThatAreLoadedLaterAreRewritten) {
 }
 
 TEST_F(SystemCallsTest, LeaveNothingBehindWithTheLibrary) {
-    EXPECT_EQ(run_in_child([] {
+    constexpr const char* kLibrary = "liburing.so.2";
+    if (!can_be_loaded_later(kLibrary)) GTEST_SKIP() << kLibrary << " is not here, or loaded";
+    EXPECT_EQ(run_in_child([=] {
                   HOOK_CHECK(intercept(count_only, {}));
                   size_t mappings = 0;
                   for (int i = 0; i < 40; ++i) {
-                      void* library = dlopen("liburing.so.2", RTLD_NOW | RTLD_LOCAL);
-                      if (library == nullptr) return std::string();
+                      void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+                      HOOK_CHECK(library != nullptr);
                       dlclose(library);
                       if (i == 1) mappings = mapping_count();
                   }

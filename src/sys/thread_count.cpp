@@ -32,17 +32,23 @@ ThreadCount::ThreadCount() noexcept
     inode_ = status.st_ino;
 }
 
-bool ThreadCount::is_single() const noexcept {
+bool ThreadCount::has_threads(uint64_t count) const noexcept {
     if (!directory_.is_open()) return false;
     const int saved_errno = errno;
-    const uint64_t own = own_threads.load(std::memory_order_seq_cst);
     struct stat status{};
-    const bool known = fstat(directory_.number(), &status) == 0 &&
-                       own_threads.load(std::memory_order_seq_cst) == own;
+    const bool known = fstat(directory_.number(), &status) == 0;
     errno = saved_errno;
     // The program may have closed the descriptor and opened something else.
     return known && status.st_dev == device_ && status.st_ino == inode_ &&
-           status.st_nlink == kLinksOfNoThread + 1 + (own & (kChange - 1));
+           status.st_nlink == kLinksOfNoThread + count;
 }
+
+bool ThreadCount::is_single() const noexcept {
+    const uint64_t own = own_threads.load(std::memory_order_seq_cst);
+    return has_threads(1 + (own & (kChange - 1))) &&
+           own_threads.load(std::memory_order_seq_cst) == own;
+}
+
+bool ThreadCount::is_alone() const noexcept { return has_threads(1); }
 
 }  // namespace hanare::sys

@@ -32,9 +32,14 @@ public:
     // Async-signal-safe.
     bool is_single() const noexcept;
 
+    // The calling thread is the only one of the process, Hanare's own included.
+    bool is_alone() const noexcept;
+
     void abandon_in_child() noexcept { directory_.close(); }
 
 private:
+    bool has_threads(uint64_t count) const noexcept;
+
     FileDescriptor directory_;
     uint64_t device_ = 0;
     uint64_t inode_ = 0;

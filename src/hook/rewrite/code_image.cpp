@@ -17,6 +17,10 @@ namespace {
 constexpr uint8_t kUnsigned4 = 0x03;
 constexpr uint8_t kDistance4FromTable = 0x3b;
 
+// Code that no description covers is at most so far behind code that one does; farther away there
+// may be tables.
+constexpr uint64_t kGapBytesMax = 64;
+
 template <typename T>
 T read_as(const uint8_t* place) noexcept {
     T value;
@@ -30,7 +34,7 @@ class CodeImage::Builder {
 public:
     void add(const ElfW(Phdr) & header, std::span<const uint8_t> bytes) noexcept {
         if (image_.all_count_ == kSegmentsMax || bytes.empty()) return;
-        const bool executable = (header.p_flags & PF_X) != 0;
+        const bool executable = (header.p_flags & (PF_X | PF_W)) == PF_X;
         image_.all_[image_.all_count_++] = {
             .address = header.p_vaddr, .bytes = bytes, .executable = executable};
         if (executable) image_.segments_[image_.segment_count_++] = bytes;
@@ -173,11 +177,14 @@ Code CodeImage::function_around(const uint8_t* place) const noexcept {
     uint64_t end = low < table_.size() ? function_start(low) : segment_end;
     if (low > 0) {
         begin = std::max(segment_start, function_start(low - 1));
-        const uint64_t own_end = function_end(low - 1);
+        const uint64_t own_end = std::max(segment_start, function_end(low - 1));
         (address < own_end ? end : begin) = own_end;
+        if (address >= own_end && address - own_end > kGapBytesMax) return {};
+    } else if (address - segment_start > kGapBytesMax) {
+        return {};
     }
     end = std::min(end, segment_end);
-    if (begin > address || end <= address) return segment;
+    if (begin > address || end <= address) return {};
     return segment.subspan(begin - segment_start, end - begin);
 }
 

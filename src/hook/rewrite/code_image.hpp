@@ -27,11 +27,13 @@ public:
     // in `file` then.
     static std::optional<CodeImage> of_file(std::span<const uint8_t> file) noexcept;
 
-    // The executable segments.  Bytes that are not code (tables, padding) may be among them.
+    // The executable segments that are not writable.  Bytes that are not code (tables, padding) may
+    // be among them.
     std::span<const Code> code() const noexcept { return {segments_.data(), segment_count_}; }
 
     // What lies around `place`, which is in code(), and begins and ends where instructions do: a
-    // function, or what is between two.  The whole segment where the module has no usable table.
+    // function, or what is between two.  The whole segment where the module has no usable table;
+    // nothing where that says that it is hardly code.
     Code function_around(const uint8_t* place) const noexcept;
 
     // Whether that is code to which the kernel returns from a signal handler.  Unwinders know it by

@@ -16,14 +16,17 @@ namespace {
 std::atomic<SystemCallHandler> handler{nullptr};
 bool wanted_by_handler[kSystemCallNumbers] = {};
 
-// Of mmap: PROT_EXEC, MAP_ANONYMOUS.
+// Of mmap: PROT_EXEC, MAP_PRIVATE, MAP_TYPE, MAP_ANONYMOUS.  What is shared is the file itself.
 constexpr uint64_t kExecutable = 0x4;
+constexpr uint64_t kPrivate = 0x2;
+constexpr uint64_t kMapType = 0xf;
 constexpr uint64_t kAnonymous = 0x20;
 
 bool is_error(uint64_t result) noexcept { return result > -4096UL; }
 
 bool maps_code_of_a_file(const SystemCall& call) noexcept {
-    return (call.arguments[2] & kExecutable) != 0 && (call.arguments[3] & kAnonymous) == 0;
+    return (call.arguments[2] & kExecutable) != 0 &&
+           (call.arguments[3] & (kAnonymous | kMapType)) == kPrivate;
 }
 
 void rewrite_what_was_mapped(void* context) {
@@ -32,13 +35,26 @@ void rewrite_what_was_mapped(void* context) {
                         static_cast<int>(call.arguments[4]), call.arguments[5]);
 }
 
-void forget_what_was_unmapped(void* context) {
-    const auto& call = *static_cast<const SystemCall*>(context);
-    forget_code(reinterpret_cast<const uint8_t*>(call.arguments[0]), call.arguments[1]);
+// A munmap; the call's number is its result once it is made.
+struct Unmapping {
+    const SystemCall& call;
+    const uint8_t* memory;
+    size_t bytes;
+};
+
+void withdraw_before_unmapping(void* context) {
+    const auto& unmapping = *static_cast<const Unmapping*>(context);
+    withdraw_code(unmapping.memory, unmapping.bytes);
+}
+
+void finish_unmapping(void* context) {
+    const auto& unmapping = *static_cast<const Unmapping*>(context);
+    finish_withdrawal(unmapping.memory, unmapping.bytes, !is_error(unmapping.call.number));
 }
 
 Verdict ask_handler(SystemCall& call) {
-    if (!wanted_by_handler[call.number]) return Verdict::kNative;
+    if (call.number >= kSystemCallNumbers || !wanted_by_handler[call.number])
+        return Verdict::kNative;
     return handler.load(std::memory_order_acquire)(call);
 }
 
@@ -68,14 +84,16 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
         }
         return Verdict::kDone;
     }
-    if (call->number == SYS_munmap &&
-        has_rewritten_code(reinterpret_cast<const uint8_t*>(call->arguments[0]),
-                           call->arguments[1])) {
-        make(*call);
-        if (!is_error(call->number)) {
-            hanare_hook_with_vector_registers(forget_what_was_unmapped, call);
+    if (call->number == SYS_munmap) {
+        Unmapping unmapping{.call = *call,
+                            .memory = reinterpret_cast<const uint8_t*>(call->arguments[0]),
+                            .bytes = call->arguments[1]};
+        if (has_rewritten_code(unmapping.memory, unmapping.bytes)) {
+            hanare_hook_with_vector_registers(withdraw_before_unmapping, &unmapping);
+            make(*call);
+            hanare_hook_with_vector_registers(finish_unmapping, &unmapping);
+            return Verdict::kDone;
         }
-        return Verdict::kDone;
     }
     return ask_handler(*call);
 }

@@ -6,9 +6,10 @@
 // On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
 // destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
 // the return address into the stub).  Returns in rcx a Verdict, and in rax the result if that is
-// kDone.  Flags are not kept: no compiler relies on them across a system call.
+// kDone.  Flags are kept, as the instruction keeps them: Rust's compilers rely on it.
 #include <cpuid.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "hook/rewrite/entry.hpp"
@@ -19,11 +20,11 @@ namespace hanare::hook {
 
 static_assert(sizeof(SystemCall) == 72 && offsetof(SystemCall, arguments) == 8 &&
               offsetof(SystemCall, caller) == 56 && offsetof(SystemCall, stack) == 64);
-static_assert(kSystemCallNumbers == 512 && kStubBytes == 64 && kStubReturnAt == 56 &&
+static_assert(sizeof hanare_hook_wanted == 0x10000 && kStubBytes == 64 && kStubReturnAt == 56 &&
               kStubRedZoneBytes == 128);
 
 extern "C" {
-uint8_t hanare_hook_wanted[kSystemCallNumbers] = {};
+uint8_t hanare_hook_wanted[kWantedBytes] = {};
 }
 
 asm(R"(
@@ -34,17 +35,19 @@ asm(R"(
     .type   hanare_hook_entry, @function
 hanare_hook_entry:
     .cfi_startproc
-    cmpq    $512, %rax
-    jae     1f
-    leaq    hanare_hook_wanted(%rip), %rcx
-    cmpb    $0, (%rcx,%rax)
-    jne     2f
+    movzwl  %ax, %ecx                   # as much as the table has; the rest is the dispatcher's
+    leaq    hanare_hook_wanted(%rip), %r11
+    movzbl  (%r11,%rcx), %ecx
+    jrcxz   1f
+    jmp     2f
 1:  movl    $1, %ecx
     ret
 2:  movq    (%rsp), %rcx                # the return address, in the stub
+    leaq    136(%rsp), %r11
+    pushfq
+    .cfi_adjust_cfa_offset 8
     andq    $-64, %rcx
     movq    56(%rcx), %rcx              # where the program goes on
-    leaq    136(%rsp), %r11
     pushq   %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
@@ -73,8 +76,10 @@ hanare_hook_entry:
     movq    40(%rsp), %r8
     movq    48(%rsp), %r9
     leave
-    .cfi_def_cfa %rsp, 8
+    .cfi_def_cfa %rsp, 16
     .cfi_restore %rbp
+    popfq
+    .cfi_adjust_cfa_offset -8
     ret
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry
@@ -133,7 +138,8 @@ hanare_hook_with_vector_registers:
     .popsection
 )");
 
-// How many bytes XSAVE writes for the components in use; 0 where the kernel does not offer it.
+// How many bytes XSAVE writes for the components that are saved; 0 where the kernel does not offer
+// it.
 extern "C" {
 uint32_t hanare_hook_vector_bytes = 0;
 }
@@ -145,8 +151,13 @@ void measure_vector_state() noexcept {
     unsigned c = 0;
     unsigned d = 0;
     if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kOsxsave) == 0) return;
-    // Leaf 13: the size for all components that the kernel has enabled.
-    if (__get_cpuid_count(13, 0, &a, &b, &c, &d) != 0) hanare_hook_vector_bytes = b;
+    // Leaf 13: for each component its size and where it begins.  x87 and SSE come first.
+    constexpr unsigned kHeaderEnd = 576;
+    hanare_hook_vector_bytes = kHeaderEnd;
+    for (const unsigned component : {2U, 5U, 6U, 7U}) {
+        if (__get_cpuid_count(13, component, &a, &b, &c, &d) == 0 || a == 0) continue;
+        hanare_hook_vector_bytes = std::max(hanare_hook_vector_bytes, a + b);
+    }
 }
 
 }  // namespace hanare::hook

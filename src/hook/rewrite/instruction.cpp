@@ -337,6 +337,7 @@ Instruction decode_instruction(std::span<const uint8_t> code) noexcept {
     if (reader.failed || opcode.shape == kBad) return {};
     ModRm modrm;
     if (opcode.shape >= kM) modrm = read_modrm(reader, instruction);
+    if (opcode.map == Map::kOneByte && opcode.byte == 0x8f && modrm.field != 0) return {};  // XOP
     skip_immediate(reader, prefixes, opcode, modrm);
     if (reader.failed) return {};
     instruction.bytes = static_cast<uint8_t>(reader.at);

@@ -69,6 +69,8 @@ TEST(InstructionTest, RefusesWhatIsCutOffOrInvalid) {
     EXPECT_EQ(decode({0xb8, 1, 0, 0}).bytes, 0);
     EXPECT_EQ(decode({0x06}).bytes, 0);        // push %es does not exist in 64-bit mode
     EXPECT_EQ(decode({0x8b, 0x84}).bytes, 0);  // its SIB is missing
+    EXPECT_EQ(decode({0x8f, 0xe8, 0x78, 0xc0, 0xc1, 0x01}).bytes, 0);  // XOP: vprotb
+    EXPECT_EQ(decode({0x8f, 0x00}).bytes, 2);                          // pop (%rax)
     const std::vector<uint8_t> prefixes(16, 0x66);
     EXPECT_EQ(decode_instruction(prefixes).bytes, 0);
 }

@@ -15,6 +15,7 @@
 #include "hook/rewrite/syscall_sites.hpp"
 #include "sys/code_memory.hpp"
 #include "sys/memory.hpp"
+#include "sys/signal.hpp"
 
 namespace hanare::hook {
 
@@ -23,7 +24,9 @@ constinit std::atomic<size_t> code_range_count{0};
 
 namespace {
 
-std::array<StubArea, kModulesMax> stub_areas;  // of the range with the same index
+// Of the range with the same index: its stubs, and its end while it is being unmapped.
+std::array<StubArea, kModulesMax> stub_areas;
+std::array<const uint8_t*, kModulesMax> withdrawn_ends = {};
 std::atomic<uint32_t> modules_seen{0};
 std::atomic<uint32_t> sites_rewritten{0};
 std::atomic<uint32_t> sites_left{0};
@@ -65,7 +68,11 @@ public:
         : image_(image), placement_(placement) {}
 
     Result<void> run() {
-        HANARE_TRY(reserve());
+        if (const Result<void> reserved = reserve(); !reserved) {
+            stubs_.release();
+            sites_left.fetch_add(static_cast<uint32_t>(capacity_));
+            return reserved;
+        }
         if (capacity_ == 0) return {};
         find_syscall_sites(
             image_,
@@ -112,11 +119,12 @@ private:
         // Unwinders know the trampoline of signal handlers by its bytes.
         if (site.number == SYS_rt_sigreturn) return;
         ++found_;
-        if (!site.usable()) return;
+        if (!site.usable() || site.begin() < taken_until_) return;
         uint8_t* const place = placement_.running(site.syscall);
         const uint8_t* stub = stubs_.add(site, place);
         if (stub == nullptr) return;
         jumps()[count_++] = {.from = place - site.before_bytes, .to = stub};
+        taken_until_ = site.end();
     }
     Result<void> write() {
         const std::span all(jumps(), count_);
@@ -148,6 +156,7 @@ private:
     size_t capacity_ = 0;
     size_t count_ = 0;
     uint32_t found_ = 0;
+    const uint8_t* taken_until_ = nullptr;  // by the site before
 };
 
 // Goes on where a module cannot be rewritten; keeps why the first could not.
@@ -170,6 +179,8 @@ int visit_loaded(dl_phdr_info* module, size_t, void* context) {
 }  // namespace
 
 Result<void> rewrite_loaded_modules() {
+    // A handler must not meet half a jump.
+    const sys::SignalBlock no_handlers;
     Result<void> result;
     dl_iterate_phdr(visit_loaded, &result);
     if (sites_rewritten.load() == 0) HANARE_TRY(result);
@@ -188,17 +199,31 @@ void rewrite_mapped_code(uint8_t* memory, size_t bytes, int descriptor, uint64_t
     static_cast<void>(Rewriting(*image, placement).run());
 }
 
-void forget_code(const uint8_t* memory, size_t bytes) noexcept {
+// Whole modules only, as ld.so unmaps them.
+void withdraw_code(const uint8_t* memory, size_t bytes) noexcept {
+    const size_t count = code_range_count.load();
+    for (size_t index = 0; index < count; ++index) {
+        CodeRange& range = code_ranges[index];
+        const uint8_t* end = range.end.load();
+        if (end == nullptr || range.begin.load() < memory || end > memory + bytes) continue;
+        if (range.end.compare_exchange_strong(end, nullptr)) withdrawn_ends[index] = end;
+    }
+}
+
+void finish_withdrawal(const uint8_t* memory, size_t bytes, bool unmapped) noexcept {
     const size_t count = code_range_count.load();
     for (size_t index = 0; index < count; ++index) {
         CodeRange& range = code_ranges[index];
         const uint8_t* begin = range.begin.load();
-        const uint8_t* end = range.end.load();
-        // Whole modules only, as ld.so unmaps them.
+        const uint8_t* end = withdrawn_ends[index];
         if (end == nullptr || begin < memory || end > memory + bytes) continue;
-        if (!range.end.compare_exchange_strong(end, nullptr)) continue;
-        stub_areas[index].release();
-        range.begin.store(nullptr);
+        withdrawn_ends[index] = nullptr;
+        if (unmapped) {
+            stub_areas[index].release();
+            range.begin.store(nullptr);
+        } else {
+            range.end.store(end);
+        }
     }
 }
 

@@ -44,8 +44,10 @@ inline bool has_rewritten_code(const uint8_t* memory, size_t bytes) noexcept {
     return false;
 }
 
-// Such memory has been unmapped.
-void forget_code(const uint8_t* memory, size_t bytes) noexcept;
+// Such memory is about to be unmapped, and what became of that.  In between, somebody else may map
+// code at the same place.
+void withdraw_code(const uint8_t* memory, size_t bytes) noexcept;
+void finish_withdrawal(const uint8_t* memory, size_t bytes, bool unmapped) noexcept;
 
 RewriteReport count_modules() noexcept;
 

@@ -109,6 +109,10 @@ bool try_window(SyscallSite& site, const Neighbours& before, size_t before_count
         }
         if (after_bytes > SyscallSite::kAfterBytesMax) return false;
     }
+    // Not even into the middle of an instruction, behind a prefix.
+    for (ptrdiff_t at = 1; at < static_cast<ptrdiff_t>(kJumpBytes); ++at) {
+        if (targets.contains(at - static_cast<ptrdiff_t>(before_bytes))) return false;
+    }
     site.before_bytes = static_cast<uint8_t>(before_bytes);
     site.after_bytes = static_cast<uint8_t>(after_bytes);
     return true;

@@ -92,6 +92,11 @@ TEST(SyscallSitesTest, LeaveJumpTargetsAlone) {
     EXPECT_EQ(only_site({0x48, 0x89, 0xf8, 0x0f, 0x05, 0xeb, 0xf9}).before_bytes, 3);
 }
 
+TEST(SyscallSitesTest, LeaveJumpsBehindAPrefixAlone) {
+    // je behind the prefix; lock decl (%rdi); mov %edx, %eax; syscall; ret
+    EXPECT_FALSE(only_site({0x74, 0x01, 0xf0, 0xff, 0x0f, 0x89, 0xd0, 0x0f, 0x05, 0xc3}).usable());
+}
+
 TEST(SyscallSitesTest, DoNotMoveWhatUsesTheStackPointer) {
     // push %rbx; mov %rsp, %rdi; syscall; ret
     EXPECT_FALSE(only_site({0x53, 0x48, 0x89, 0xe7, 0x0f, 0x05, 0xc3}).usable());

@@ -21,11 +21,11 @@ public:
     };
 
     // Records a fault; `in_stream`: it continues a stream of the region; `in_run`: the parts before
-    // it are there.  True when it is random.
+    // it are there.  True when it is random.  The same place once more changes nothing.
     bool note(const Region& region, Place place, bool in_stream, bool in_run) noexcept;
 
     // Whether the last faults in the region were random, and this place does not go on from the
-    // last.
+    // last: it is elsewhere, or the very same, as of the first write after a read.
     bool expects_random(const Region& region, Place place) const noexcept;
 
 private:

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pager/fault/access_history.hpp"
+
+#include <gtest/gtest.h>
+
+#include "pager/fault/region.hpp"
+
+namespace hanare::pager {
+namespace {
+
+constexpr uint64_t kParts = 64;
+
+AccessHistory::Place place(uint32_t block, uint32_t part) {
+    return {block, uint64_t{block} * kParts + part};
+}
+
+// Only its address is used.
+class AccessHistoryTest : public ::testing::Test {
+protected:
+    bool note(uint32_t block, uint32_t part, bool in_stream = false, bool in_run = false) {
+        return history_.note(region(), place(block, part), in_stream, in_run);
+    }
+    bool expects_random(uint32_t block, uint32_t part) {
+        return history_.expects_random(region(), place(block, part));
+    }
+    void make_random() {
+        for (uint32_t block = 10; block < 50; block += 10) note(block, 7);
+    }
+    const Region& region() const { return *reinterpret_cast<const Region*>(memory_); }
+
+    AccessHistory history_ = {};
+    alignas(64) std::byte memory_[64] = {};
+};
+
+TEST_F(AccessHistoryTest, IsRandomAfterThreeFaultsHereAndThere) {
+    EXPECT_FALSE(note(10, 1));
+    EXPECT_FALSE(note(90, 5));
+    EXPECT_TRUE(note(40, 9));
+    EXPECT_TRUE(expects_random(70, 0));
+}
+
+TEST_F(AccessHistoryTest, IsNotChangedByTheSamePlaceOnceMore) {
+    make_random();
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(note(40, 7));
+    EXPECT_TRUE(expects_random(40, 7)) << "the write after a read begins no stream";
+    EXPECT_TRUE(note(80, 3));
+}
+
+TEST_F(AccessHistoryTest, EndsWithTwoSteps) {
+    make_random();
+    EXPECT_FALSE(expects_random(40, 8)) << "goes on from the last";
+    EXPECT_TRUE(note(40, 8));
+    EXPECT_TRUE(note(40, 8));
+    EXPECT_FALSE(note(40, 9));
+    EXPECT_FALSE(expects_random(80, 0));
+}
+
+TEST_F(AccessHistoryTest, EndsWithARun) {
+    make_random();
+    EXPECT_FALSE(note(80, 9, false, true));
+}
+
+}  // namespace
+}  // namespace hanare::pager
