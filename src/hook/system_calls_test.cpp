@@ -15,6 +15,7 @@
 #include <sys/time.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csetjmp>
@@ -149,6 +150,8 @@ TEST_F(SystemCallsTest, AreInterceptedOnceAndBeforeThereAreThreads) {
                   end.notify_all();
                   own.join();
                   HOOK_CHECK(!beside_own);
+                  // A joined thread is there until the kernel is done with it.
+                  while (!sys::ThreadCount().is_alone()) sched_yield();
                   HOOK_CHECK(intercept(answer, {}));
                   const auto again = intercept_system_calls(answer, {});
                   HOOK_CHECK(!again && again.error().status == HANARE_STATUS_BUSY);
@@ -463,10 +466,29 @@ public:
     CodeFile(const CodeFile&) = delete;
     CodeFile& operator=(const CodeFile&) = delete;
 
-    // Calls the code, newly mapped, as a function of one argument.
+    // Calls the code, newly mapped near libc, as a function of one argument.
     uint64_t call(uint64_t argument, int flags = MAP_PRIVATE) {
+        return call_at(nullptr, argument, flags);
+    }
+    // The same, near this program, in which Hanare's own code is.
+    uint64_t call_near(uint64_t argument) {
+        auto* const place = reinterpret_cast<std::byte*>(&rewrite_report) + (size_t{1} << 29);
+        const auto page = reinterpret_cast<uintptr_t>(place) & ~uintptr_t{4095};
+        return call_at(reinterpret_cast<void*>(page), argument, MAP_PRIVATE);
+    }
+    bool contains(const void* place) const {
+        const auto* begin = static_cast<const std::byte*>(memory_);
+        return place >= begin && place < begin + code_.size();
+    }
+    // What the jump in the place of the first instruction leads to.
+    const void* jump_target() const {
+        int32_t distance = 0;
+        std::memcpy(&distance, static_cast<const std::byte*>(memory_) + 1, sizeof distance);
+        return static_cast<const std::byte*>(memory_) + 5 + distance;
+    }
+    uint64_t call_at(void* hint, uint64_t argument, int flags) {
         unmap();
-        memory_ = mmap(nullptr, code_.size(), PROT_READ | PROT_EXEC, flags, descriptor_, kCodeAt);
+        memory_ = mmap(hint, code_.size(), PROT_READ | PROT_EXEC, flags, descriptor_, kCodeAt);
         return reinterpret_cast<uint64_t (*)(uint64_t)>(memory_)(argument);
     }
     bool is_rewritten() const { return std::memcmp(memory_, code_.data(), code_.size()) != 0; }
@@ -510,6 +532,55 @@ TEST_F(SystemCallsTest, DoWhatTheReplacedInstructionsDid) {
                   CodeFile left({0x89, 0xf8, 0x0f, 0x05, 0xc3});
                   HOOK_CHECK(left.call(SYS_getpid) == static_cast<uint64_t>(getpid()));
                   HOOK_CHECK(!left.is_rewritten());
+                  return std::string();
+              }),
+              "");
+}
+
+std::vector<const void*> places_seen;
+
+GENERAL_REGISTERS Verdict note_places(SystemCall& call) {
+    hanare_hook_with_vector_registers(
+        [](void*) {
+            _Unwind_Backtrace(
+                [](_Unwind_Context* context, void*) {
+                    places_seen.push_back(reinterpret_cast<const void*>(_Unwind_GetIP(context)));
+                    return _URC_NO_REASON;
+                },
+                nullptr);
+        },
+        nullptr);
+    call.finish(kAnswer);
+    return Verdict::kDone;
+}
+
+bool is_in_this_program(const void* place) {
+    Dl_info where = {};
+    Dl_info here = {};
+    return dladdr(place, &where) != 0 &&
+           dladdr(reinterpret_cast<const void*>(&rewrite_report), &here) != 0 &&
+           where.dli_fbase == here.dli_fbase;
+}
+
+TEST_F(SystemCallsTest, HaveStubsInHanaresOwnCodeWhereThatIsNear) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(intercept(note_places, {SYS_getppid}));
+                  const std::vector<uint8_t> code = {0xb8, SYS_getppid, 0, 0, 0, 0x0f, 0x05, 0xc3};
+                  CodeFile near(code);
+                  CodeFile far(code);
+                  for (int i = 0; i < 3000; ++i) {  // more than there is room for at once
+                      HOOK_CHECK(near.call_near(0) == kAnswer && near.is_rewritten());
+                      HOOK_CHECK(is_in_this_program(near.jump_target()));
+                  }
+                  HOOK_CHECK(far.call(0) == kAnswer && far.is_rewritten());
+                  HOOK_CHECK(!is_in_this_program(far.jump_target()));
+                  // Unwinding gets through either stub, to the code that jumped there.
+                  for (CodeFile* file : {&near, &far}) {
+                      const auto seen =
+                          std::count_if(places_seen.begin(), places_seen.end(),
+                                        [&](const void* place) { return file->contains(place); });
+                      HOOK_CHECK(seen >= 1);
+                  }
                   return std::string();
               }),
               "");

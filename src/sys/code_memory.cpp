@@ -19,6 +19,17 @@ size_t page_bytes() noexcept {
     return bytes;
 }
 
+// That [begin, end) lies in.
+struct Pages {
+    Pages(const uint8_t* first, const uint8_t* end) noexcept {
+        const uintptr_t low = reinterpret_cast<uintptr_t>(first) & ~(page_bytes() - 1);
+        begin = reinterpret_cast<uint8_t*>(low);
+        bytes = round_up_to_page(reinterpret_cast<uintptr_t>(end) - low);
+    }
+    uint8_t* begin;
+    size_t bytes;
+};
+
 uint8_t* map_at(uintptr_t address, size_t bytes) noexcept {
     void* memory = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -51,16 +62,22 @@ Result<uint8_t*> map_near(const uint8_t* begin, const uint8_t* end, size_t bytes
 
 void unmap_code(uint8_t* memory, size_t bytes) noexcept { ::munmap(memory, bytes); }
 
+bool make_code_writable(uint8_t* memory, size_t bytes) noexcept {
+    const Pages pages(memory, memory + bytes);
+    return protect(pages.begin, pages.bytes, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
+}
+
 Result<void> make_executable(uint8_t* memory, size_t bytes) noexcept {
-    const int error = protect(memory, bytes, PROT_READ | PROT_EXEC);
+    const Pages pages(memory, memory + bytes);
+    const int error = protect(pages.begin, pages.bytes, PROT_READ | PROT_EXEC);
     if (error != 0) return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error, "code made at run time");
     return {};
 }
 
 WritableCode::WritableCode(const uint8_t* begin, const uint8_t* end) noexcept {
-    const uintptr_t low = reinterpret_cast<uintptr_t>(begin) & ~(page_bytes() - 1);
-    begin_ = reinterpret_cast<uint8_t*>(low);
-    bytes_ = round_up_to_page(reinterpret_cast<uintptr_t>(end) - low);
+    const Pages pages(begin, end);
+    begin_ = pages.begin;
+    bytes_ = pages.bytes;
     errno_value_ = protect(begin_, bytes_, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 

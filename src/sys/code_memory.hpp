@@ -21,8 +21,12 @@ uintptr_t vdso_address() noexcept;
 Result<uint8_t*> map_near(const uint8_t* begin, const uint8_t* end, size_t bytes);
 void unmap_code(uint8_t* memory, size_t bytes) noexcept;
 
-// Readable and executable from now on, not writable.  NOT_SUPPORTED where the system does not allow
-// memory to become executable that was writable (SELinux).
+// These pages, and what else lies in them, are writable as well as executable from now on.  False
+// where the system does not allow that.
+bool make_code_writable(uint8_t* memory, size_t bytes) noexcept;
+
+// The pages are readable and executable from now on, not writable.  NOT_SUPPORTED where the system
+// does not allow memory to become executable that was writable (SELinux).
 Result<void> make_executable(uint8_t* memory, size_t bytes) noexcept;
 
 // While alive, the pages around [begin, end) are writable as well as executable; then readable and

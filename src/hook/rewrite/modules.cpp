@@ -15,6 +15,7 @@
 #include "hook/rewrite/syscall_sites.hpp"
 #include "sys/code_memory.hpp"
 #include "sys/memory.hpp"
+#include "sys/process_lock.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::hook {
@@ -30,6 +31,9 @@ std::array<const uint8_t*, kModulesMax> withdrawn_ends = {};
 std::atomic<uint32_t> modules_seen{0};
 std::atomic<uint32_t> sites_rewritten{0};
 std::atomic<uint32_t> sites_left{0};
+
+// Held by whoever rewrites, or forgets what was rewritten, with signals blocked.
+constinit sys::ProcessLock turn;
 
 // kModulesMax: the table is full.
 size_t claim_range(const uint8_t* begin) noexcept {
@@ -181,6 +185,7 @@ int visit_loaded(dl_phdr_info* module, size_t, void* context) {
 Result<void> rewrite_loaded_modules() {
     // A handler must not meet half a jump.
     const sys::SignalBlock no_handlers;
+    const sys::ProcessLockGuard guard(turn);
     Result<void> result;
     dl_iterate_phdr(visit_loaded, &result);
     if (sites_rewritten.load() == 0) HANARE_TRY(result);
@@ -196,11 +201,15 @@ void rewrite_mapped_code(uint8_t* memory, size_t bytes, int descriptor, uint64_t
     const Placement placement{
         .read = content.subspan(offset, std::min<uint64_t>(bytes, content.size() - offset)),
         .run = memory};
+    const sys::SignalBlock no_handlers;
+    const sys::ProcessLockGuard guard(turn);
     static_cast<void>(Rewriting(*image, placement).run());
 }
 
 // Whole modules only, as ld.so unmaps them.
 void withdraw_code(const uint8_t* memory, size_t bytes) noexcept {
+    const sys::SignalBlock no_handlers;
+    const sys::ProcessLockGuard guard(turn);
     const size_t count = code_range_count.load();
     for (size_t index = 0; index < count; ++index) {
         CodeRange& range = code_ranges[index];
@@ -211,6 +220,8 @@ void withdraw_code(const uint8_t* memory, size_t bytes) noexcept {
 }
 
 void finish_withdrawal(const uint8_t* memory, size_t bytes, bool unmapped) noexcept {
+    const sys::SignalBlock no_handlers;
+    const sys::ProcessLockGuard guard(turn);
     const size_t count = code_range_count.load();
     for (size_t index = 0; index < count; ++index) {
         CodeRange& range = code_ranges[index];

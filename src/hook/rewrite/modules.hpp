@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The modules whose system calls have been rewritten.  A table of fixed size, without locks, since
-// it is used inside the system calls of ld.so and malloc.
+// The modules whose system calls have been rewritten.  A table of fixed size that is read without
+// locks, since every munmap asks it, those of malloc included.
 #pragma once
 
 #include <atomic>

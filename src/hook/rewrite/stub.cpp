@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "hook/rewrite/entry.hpp"
 #include "hook/rewrite/instruction.hpp"
+#include "hook/rewrite/stub_pool.hpp"
 #include "sys/code_memory.hpp"
 
 extern "C" {
@@ -35,24 +37,18 @@ constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
 static_assert(kBeforeEnd == SyscallSite::kBeforeBytesMax);
 static_assert(kAfterBegin + SyscallSite::kAfterBytesMax + kJumpBytes <= kStubReturnAt);
 
-// DWARF's names for what is used here.
 constexpr uint8_t kDefCfaExpression = 0x0f, kValExpression = 0x16;
-constexpr uint8_t kDeref = 0x06, kConst1u = 0x08, kDup = 0x12, kSwap = 0x16, kAnd = 0x1a,
-                  kNot = 0x20, kPlus = 0x22, kPlusUconst = 0x23, kShl = 0x24, kGe = 0x2a,
-                  kLt = 0x2d, kLit7 = 0x37, kRegisterRsp = 0x77, kRegisterRip = 0x80;
 constexpr uint8_t kRip = 16;
+constexpr uint8_t kFrameAddress[] = {HANARE_STUB_FRAME};
+constexpr uint8_t kReturnAddress[] = {HANARE_STUB_RETURN};
+static_assert(sizeof kFrameAddress == HANARE_STUB_FRAME_BYTES);
+static_assert(sizeof kReturnAddress == HANARE_STUB_RETURN_BYTES);
+static_assert(kFrameAddress[9] == kShiftedFrom && kFrameAddress[13] == kShiftedTo &&
+              kFrameAddress[5] == kStubBytes - 1 && kStubRedZoneBytes == 1U << 7 &&
+              kReturnAddress[7] == kStubReturnAt);
 
-// rsp + ((kShiftedFrom <= offset && offset < kShiftedTo) << 7)
-constexpr uint8_t kFrameAddress[] = {
-    kRegisterRsp, 0,        kRegisterRip, 0,    kConst1u, kStubBytes - 1, kAnd,
-    kDup,         kConst1u, kShiftedFrom, kGe,  kSwap,    kConst1u,       kShiftedTo,
-    kLt,          kAnd,     kLit7,        kShl, kPlus,
-};
-static_assert(kStubRedZoneBytes == 1U << 7);
-// What lies at kStubReturnAt of the stub.
-constexpr uint8_t kReturnAddress[] = {
-    kRegisterRip, 0, kConst1u, kStubBytes - 1, kNot, kAnd, kPlusUconst, kStubReturnAt, kDeref,
-};
+// In reach of the pool, with which it is linked.
+void (*const pool_entry)() = &hanare_hook_entry;
 
 // One common part, one description of the frames of [begin, begin + bytes), and a zero.
 struct [[gnu::packed]] FrameDescription {
@@ -122,9 +118,20 @@ bool write_jump(uint8_t* writable, const uint8_t* place, const uint8_t* target) 
 
 Result<StubArea> StubArea::reserve(const uint8_t* begin, const uint8_t* end, size_t count) {
     StubArea area;
+    area.stubs_ = StubPool::take(begin, end, count);
+    if (area.stubs_ == nullptr) return map(begin, end, count);
     area.capacity_ = count;
+    area.entry_ = reinterpret_cast<const uint8_t*>(&pool_entry);
+    return area;
+}
+
+Result<StubArea> StubArea::map(const uint8_t* begin, const uint8_t* end, size_t count) {
+    StubArea area;
     area.bytes_ = sys::round_up_to_page((count + 1) * kStubBytes + sizeof(FrameDescription));
     HANARE_TRY_ASSIGN(area.memory_, sys::map_near(begin, end, area.bytes_));
+    area.capacity_ = count;
+    area.stubs_ = area.memory_ + kStubBytes;
+    area.entry_ = area.memory_;
     const auto entry = reinterpret_cast<uint64_t>(&hanare_hook_entry);
     std::memset(area.memory_, 0xcc, area.bytes_);  // int3
     std::memcpy(area.memory_, &entry, sizeof entry);
@@ -145,7 +152,7 @@ const uint8_t* StubArea::add(const SyscallSite& site, const uint8_t* place) noex
         return nullptr;
     }
     std::memcpy(code + kBeforeEnd, kMiddle.data(), kMiddle.size());
-    const auto to_entry = static_cast<int32_t>(memory_ - (code + kCallEnd));
+    const auto to_entry = static_cast<int32_t>(entry_ - (code + kCallEnd));
     std::memcpy(code + kCallEnd - sizeof to_entry, &to_entry, sizeof to_entry);
     std::memcpy(code + kStubReturnAt, &goes_on, sizeof goes_on);
     ++count_;
@@ -162,17 +169,28 @@ void StubArea::describe_frames() const noexcept {
 }
 
 Result<void> StubArea::seal() noexcept {
+    if (memory_ == nullptr) {
+        StubPool::give_back(stub(count_), capacity_ - count_);
+        const size_t writable = std::exchange(capacity_, count_);
+        if (StubPool::seal(stubs_, writable)) return {};
+        return fail(HANARE_STATUS_NOT_SUPPORTED, "code of our own stays writable");
+    }
     describe_frames();
     HANARE_TRY(sys::make_executable(memory_, bytes_));
     __register_frame(frame_description());
-    sealed_ = true;
+    registered_ = true;
     return {};
 }
 
 void StubArea::release() noexcept {
-    if (memory_ == nullptr) return;
-    if (sealed_) __deregister_frame(frame_description());
-    sys::unmap_code(memory_, bytes_);
+    if (stubs_ == nullptr) return;
+    if (registered_) __deregister_frame(frame_description());
+    if (memory_ == nullptr) {
+        StubPool::seal(stubs_, capacity_);
+        StubPool::give_back(stubs_, capacity_);
+    } else {
+        sys::unmap_code(memory_, bytes_);
+    }
     *this = {};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The code that a rewritten site jumps to.  Every module has an area of stubs of its own, within
-// reach of a jump, written once and then only executed.
+// reach of a jump, written once and then only executed.  One thread at a time.
 //
 //   offset  0  what was replaced in front of the system call, ending at 16
 //          16  lea -128(%rsp), %rsp          the program's red zone
@@ -12,9 +12,12 @@
 //          39  what was replaced behind it, and a jump to where the program goes on
 //          56  where the program goes on: for unwinding
 //
-// Since all stubs are alike, one description of a frame serves the whole area: it computes from the
+// Since all stubs are alike, one description of a frame serves them all: it computes from the
 // program counter whether the stack pointer is shifted, and reads the return address at 56.  With
-// it exceptions, forced unwinding of cancelled threads and backtraces pass through.
+// it exceptions, forced unwinding of cancelled threads and backtraces pass through.  It is static
+// for stubs in the pool (stub_pool.hpp).  Modules out of its reach get memory near them, whose
+// frames are registered with libgcc: that costs every unwinding of the process a lock, which libgcc
+// before 13 does not release in a child of fork.
 #pragma once
 
 #include <cstddef>
@@ -50,15 +53,21 @@ public:
     void release() noexcept;
 
 private:
-    uint8_t* stub(size_t index) const noexcept { return memory_ + (index + 1) * kStubBytes; }
+    static Result<StubArea> map(const uint8_t* begin, const uint8_t* end, size_t count);
+    uint8_t* stub(size_t index) const noexcept { return stubs_ + index * kStubBytes; }
     uint8_t* frame_description() const noexcept { return stub(capacity_); }
     void describe_frames() const noexcept;
 
-    uint8_t* memory_ = nullptr;  // the entry's address, then stubs, then the frames' description
-    size_t bytes_ = 0;
+    uint8_t* stubs_ = nullptr;
     size_t capacity_ = 0;
     size_t count_ = 0;
-    bool sealed_ = false;
+    // Where the entry's address is, in reach of the stubs.
+    const uint8_t* entry_ = nullptr;
+    // Memory of its own: the entry's address, the stubs, the frames' description.  Null: in the
+    // pool.
+    uint8_t* memory_ = nullptr;
+    size_t bytes_ = 0;
+    bool registered_ = false;
 };
 
 }  // namespace hanare::hook
