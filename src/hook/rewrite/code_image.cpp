@@ -34,10 +34,9 @@ class CodeImage::Builder {
 public:
     void add(const ElfW(Phdr) & header, std::span<const uint8_t> bytes) noexcept {
         if (image_.all_count_ == kSegmentsMax || bytes.empty()) return;
-        const bool executable = (header.p_flags & (PF_X | PF_W)) == PF_X;
-        image_.all_[image_.all_count_++] = {
-            .address = header.p_vaddr, .bytes = bytes, .executable = executable};
-        if (executable) image_.segments_[image_.segment_count_++] = bytes;
+        image_.all_[image_.all_count_++] = {.address = header.p_vaddr, .bytes = bytes};
+        if ((header.p_flags & (PF_X | PF_W)) != PF_X) return;
+        image_.segments_[image_.segment_count_++] = bytes;
     }
     CodeImage finish(uint64_t table_address) noexcept {
         if (table_address != 0) image_.read_table(table_address);

@@ -46,11 +46,10 @@ private:
         int32_t function;
         int32_t description;
     };
-    // For each module: where an address of the ELF file is in memory.
+    // An address of the ELF file, and where that is in memory.
     struct Segment {
         uint64_t address;
         std::span<const uint8_t> bytes;
-        bool executable;
     };
     class Builder;
 

@@ -3,7 +3,6 @@
 // System calls of code made here, in every shape that a jump may replace.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unwind.h>
@@ -11,40 +10,27 @@
 #include <algorithm>
 #include <vector>
 
+#include "hook/rewrite/test_support.hpp"
 #include "hook/test_handlers.hpp"
 
 namespace hanare::hook::testing {
 namespace {
 
-// Code of our own as ld.so would map it: an ELF file with one executable segment, without a table
-// of functions.
-class CodeFile {
+// Code of our own, mapped from a file as ld.so does.
+class MappedCode {
 public:
     static constexpr size_t kCodeAt = 4096;
 
-    explicit CodeFile(std::vector<uint8_t> code) : code_(std::move(code)) {
-        ElfW(Ehdr) elf = {};
-        std::memcpy(elf.e_ident, ELFMAG, SELFMAG);
-        elf.e_ident[EI_CLASS] = ELFCLASS64;
-        elf.e_machine = EM_X86_64;
-        elf.e_phentsize = sizeof(ElfW(Phdr));
-        elf.e_phnum = 1;
-        elf.e_phoff = sizeof elf;
-        ElfW(Phdr) header = {};
-        header.p_type = PT_LOAD;
-        header.p_flags = PF_R | PF_X;
-        header.p_offset = header.p_vaddr = kCodeAt;
-        header.p_filesz = header.p_memsz = code_.size();
-        put(&elf, sizeof elf, 0);
-        put(&header, sizeof header, sizeof elf);
-        put(code_.data(), code_.size(), kCodeAt);
+    explicit MappedCode(std::vector<uint8_t> code) : code_(std::move(code)) {
+        const std::vector<uint8_t> file = elf_file(code_, kCodeAt);
+        if (pwrite(descriptor_, file.data(), file.size(), 0) < 0) abort();
     }
-    ~CodeFile() {
+    ~MappedCode() {
         unmap();
         close(descriptor_);
     }
-    CodeFile(const CodeFile&) = delete;
-    CodeFile& operator=(const CodeFile&) = delete;
+    MappedCode(const MappedCode&) = delete;
+    MappedCode& operator=(const MappedCode&) = delete;
 
     // Calls the code, newly mapped near libc, as a function of one argument.
     uint64_t call(uint64_t argument, int flags = MAP_PRIVATE) {
@@ -80,9 +66,6 @@ public:
     }
 
 private:
-    void put(const void* data, size_t bytes, size_t at) const {
-        if (pwrite(descriptor_, data, bytes, static_cast<off_t>(at)) < 0) abort();
-    }
     void unmap() {
         if (memory_ != MAP_FAILED) munmap(memory_, code_.size());
     }
@@ -96,20 +79,20 @@ TEST_F(SystemCallsTest, DoWhatTheReplacedInstructionsDid) {
                   HOOK_CHECK(intercept(answer, {SYS_getppid}));
                   constexpr uint8_t kNumber = SYS_getppid;
                   // mov $number, %eax; syscall; ret
-                  CodeFile load({0xb8, kNumber, 0, 0, 0, 0x0f, 0x05, 0xc3});
+                  MappedCode load({0xb8, kNumber, 0, 0, 0, 0x0f, 0x05, 0xc3});
                   HOOK_CHECK(load.call(0) == kAnswer && load.is_rewritten());
                   // mov %rdi, %rax; syscall; ret
-                  CodeFile copy({0x48, 0x89, 0xf8, 0x0f, 0x05, 0xc3});
+                  MappedCode copy({0x48, 0x89, 0xf8, 0x0f, 0x05, 0xc3});
                   HOOK_CHECK(copy.call(kNumber) == kAnswer && copy.is_rewritten());
                   // mov %edi, %eax; syscall; add $1, %rax; ret
-                  CodeFile after({0x89, 0xf8, 0x0f, 0x05, 0x48, 0x83, 0xc0, 0x01, 0xc3});
+                  MappedCode after({0x89, 0xf8, 0x0f, 0x05, 0x48, 0x83, 0xc0, 0x01, 0xc3});
                   HOOK_CHECK(after.call(kNumber) == kAnswer + 1 && after.is_rewritten());
                   // mov number(%rip), %eax; syscall; ret; number
-                  CodeFile relative({0x8b, 0x05, 0x03, 0, 0, 0, 0x0f, 0x05, 0xc3,  //
-                                     kNumber, 0, 0, 0});
+                  MappedCode relative({0x8b, 0x05, 0x03, 0, 0, 0, 0x0f, 0x05, 0xc3,  //
+                                       kNumber, 0, 0, 0});
                   HOOK_CHECK(relative.call(0) == kAnswer && relative.is_rewritten());
                   // Too short to be replaced: mov %edi, %eax; syscall; ret
-                  CodeFile left({0x89, 0xf8, 0x0f, 0x05, 0xc3});
+                  MappedCode left({0x89, 0xf8, 0x0f, 0x05, 0xc3});
                   HOOK_CHECK(left.call(SYS_getpid) == static_cast<uint64_t>(getpid()));
                   HOOK_CHECK(!left.is_rewritten());
                   return std::string();
@@ -146,8 +129,8 @@ TEST_F(SystemCallsTest, HaveStubsInHanaresOwnCodeWhereThatIsNear) {
     EXPECT_EQ(run_in_child([] {
                   HOOK_CHECK(intercept(note_places, {SYS_getppid}));
                   const std::vector<uint8_t> code = {0xb8, SYS_getppid, 0, 0, 0, 0x0f, 0x05, 0xc3};
-                  CodeFile near(code);
-                  CodeFile far(code);
+                  MappedCode near(code);
+                  MappedCode far(code);
                   for (int i = 0; i < 3000; ++i) {  // more than there is room for at once
                       HOOK_CHECK(near.call_near(0) == kAnswer && near.is_rewritten());
                       HOOK_CHECK(is_in_this_program(near.jump_target()));
@@ -155,7 +138,7 @@ TEST_F(SystemCallsTest, HaveStubsInHanaresOwnCodeWhereThatIsNear) {
                   HOOK_CHECK(far.call(0) == kAnswer && far.is_rewritten());
                   HOOK_CHECK(!is_in_this_program(far.jump_target()));
                   // Unwinding gets through either stub, to the code that jumped there.
-                  for (CodeFile* file : {&near, &far}) {
+                  for (MappedCode* file : {&near, &far}) {
                       const auto seen =
                           std::count_if(places_seen.begin(), places_seen.end(),
                                         [&](const void* place) { return file->contains(place); });
@@ -172,7 +155,7 @@ TEST_F(SystemCallsTest, BesideEachOtherAreNotMixedUp) {
             HOOK_CHECK(intercept(answer, {SYS_getppid}));
             // mov %edi, %eax; syscall; mov $getpid, %eax; syscall; ret: the first needs the
             // load of the second.
-            CodeFile both({0x89, 0xf8, 0x0f, 0x05, 0xb8, SYS_getpid, 0, 0, 0, 0x0f, 0x05, 0xc3});
+            MappedCode both({0x89, 0xf8, 0x0f, 0x05, 0xb8, SYS_getpid, 0, 0, 0, 0x0f, 0x05, 0xc3});
             HOOK_CHECK(both.call(SYS_getppid) == static_cast<uint64_t>(getpid()));
             HOOK_CHECK(both.is_rewritten() && calls == 1);
             return std::string();
@@ -185,8 +168,8 @@ TEST_F(SystemCallsTest, KeepFlags) {
                   HOOK_CHECK(intercept(answer, {SYS_getppid}));
                   for (const uint8_t number : {uint8_t{SYS_getppid}, uint8_t{SYS_getpid}}) {
                       // cmp $7, %edi; mov $number, %eax; syscall; sete %al; movzbl %al, %eax; ret
-                      CodeFile code({0x83, 0xff, 0x07, 0xb8, number, 0, 0, 0, 0x0f, 0x05,  //
-                                     0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3});
+                      MappedCode code({0x83, 0xff, 0x07, 0xb8, number, 0, 0, 0, 0x0f, 0x05,  //
+                                       0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3});
                       HOOK_CHECK(code.call(7) == 1 && code.call(8) == 0 && code.is_rewritten());
                   }
                   return std::string();
@@ -197,7 +180,7 @@ TEST_F(SystemCallsTest, KeepFlags) {
 TEST_F(SystemCallsTest, OfSharedMappingsAreLeftSinceTheseAreTheFile) {
     EXPECT_EQ(run_in_child([] {
                   HOOK_CHECK(intercept(answer, {SYS_getppid}));
-                  CodeFile code({0xb8, SYS_getpid, 0, 0, 0, 0x0f, 0x05, 0xc3});
+                  MappedCode code({0xb8, SYS_getpid, 0, 0, 0, 0x0f, 0x05, 0xc3});
                   HOOK_CHECK(code.call(0, MAP_SHARED) == static_cast<uint64_t>(getpid()));
                   HOOK_CHECK(!code.is_rewritten() && code.is_unchanged_on_disk());
                   HOOK_CHECK(code.call(0) == static_cast<uint64_t>(getpid()));

@@ -29,35 +29,14 @@ std::vector<SyscallSite> sites_of(const CodeImage& image) {
     return sites;
 }
 
-// Code without a table of functions: one segment of an ELF file made here.
+// Code without a table of functions.
 class MadeFile {
 public:
-    explicit MadeFile(const std::vector<uint8_t>& code) {
-        ElfW(Ehdr) elf = {};
-        std::copy_n(ELFMAG, SELFMAG, elf.e_ident);
-        elf.e_ident[EI_CLASS] = ELFCLASS64;
-        elf.e_machine = EM_X86_64;
-        elf.e_phentsize = sizeof(ElfW(Phdr));
-        elf.e_phnum = 1;
-        elf.e_phoff = sizeof elf;
-        ElfW(Phdr) header = {};
-        header.p_type = PT_LOAD;
-        header.p_flags = PF_R | PF_X;
-        header.p_offset = sizeof elf + sizeof header;
-        header.p_vaddr = 0x1000;
-        header.p_filesz = code.size();
-        append(&elf, sizeof elf);
-        append(&header, sizeof header);
-        append(code.data(), code.size());
-    }
+    explicit MadeFile(const std::vector<uint8_t>& code) : bytes_(testing::elf_file(code, 4096)) {}
     std::vector<SyscallSite> sites() const { return sites_of(*CodeImage::of_file(bytes_)); }
 
 private:
-    void append(const void* data, size_t bytes) {
-        const auto* begin = static_cast<const uint8_t*>(data);
-        bytes_.insert(bytes_.end(), begin, begin + bytes);
-    }
-    std::vector<uint8_t> bytes_;
+    const std::vector<uint8_t> bytes_;
 };
 
 SyscallSite only_site(const std::vector<uint8_t>& code) {

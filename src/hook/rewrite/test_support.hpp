@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Libraries of this machine as files.  Included by *_test.cpp only.
+// Libraries of this machine as files, and files made here.  Included by *_test.cpp only.
 #pragma once
 
 #include <link.h>
 
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -53,6 +54,28 @@ inline std::vector<CodeFile> code_files() {
     std::vector<CodeFile> files;
     for (const std::string& path : paths) files.push_back(read_code_file(path));
     return files;
+}
+
+// An ELF file with one executable segment, at the same place in the file and in memory, and without
+// a table of functions.
+inline std::vector<uint8_t> elf_file(const std::vector<uint8_t>& code, size_t code_at) {
+    ElfW(Ehdr) elf = {};
+    std::memcpy(elf.e_ident, ELFMAG, SELFMAG);
+    elf.e_ident[EI_CLASS] = ELFCLASS64;
+    elf.e_machine = EM_X86_64;
+    elf.e_phentsize = sizeof(ElfW(Phdr));
+    elf.e_phnum = 1;
+    elf.e_phoff = sizeof elf;
+    ElfW(Phdr) header = {};
+    header.p_type = PT_LOAD;
+    header.p_flags = PF_R | PF_X;
+    header.p_offset = header.p_vaddr = code_at;
+    header.p_filesz = header.p_memsz = code.size();
+    std::vector<uint8_t> file(code_at);
+    std::memcpy(file.data(), &elf, sizeof elf);
+    std::memcpy(file.data() + sizeof elf, &header, sizeof header);
+    file.insert(file.end(), code.begin(), code.end());
+    return file;
 }
 
 }  // namespace hanare::hook::testing
