@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page that `hanare run` shares with the programs that it started and with what these start: a
+// budget for all of them together, and a row of figures for each that has far memory.  `hanare run`
+// makes it (a memfd) and names it in HANARE_RUN_PAGE as /proc/PID/fd/N; whoever runs below maps it.
+// Everything in it is atomic and survives whoever dies at any moment; nothing in it is a lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace hanare::telemetry {
+
+// XX(name, text): figures of one process; bytes unless the name says otherwise.
+#define HANARE_RUN_FIGURE_MAP(XX)                                                          \
+    XX(far_bytes, "memory that Hanare keeps for the program, wherever it lies")            \
+    XX(far_bytes_peak, "the most that this was")                                           \
+    XX(local_bytes, "of it, in local memory")                                              \
+    XX(local_bytes_peak, "the most that this was")                                         \
+    XX(budget_bytes, "what may be in local memory")                                        \
+    XX(heap_bytes_peak, "adopted from brk")                                                \
+    XX(static_bytes_peak, "adopted from .bss")                                             \
+    XX(mapping_bytes_peak, "adopted from mmap")                                            \
+    XX(wait_ns, "nanoseconds that threads waited in faults, summed over threads")          \
+    XX(faults, "faults served")                                                            \
+    XX(read_bytes, "read from the stores")                                                 \
+    XX(written_bytes, "written to the stores")                                             \
+    XX(protected_calls, "system calls that were given far memory")                         \
+    XX(rewritten_sites, "system call instructions that were rewritten")                    \
+    XX(left_sites, "system call instructions that could not be")                           \
+    XX(forks, "children that inherited far memory")
+
+// One process that has, or had, far memory.  Written by that process only, but for the end.
+struct RunRow {
+    enum State : uint32_t { kFree = 0, kLive = 1, kEnded = 2 };
+
+    std::atomic<uint32_t> state{kFree};
+    std::atomic<int32_t> process_id{0};
+    std::atomic<uint32_t> shares{0};  // 1: it has a part of the budget, 0: not yet or not any more
+    std::atomic<uint32_t> unused{0};
+    std::array<std::atomic<char>, 16> command{};  // as in /proc/PID/comm, ends with a zero
+#define HANARE_RUN_FIELD(name, text) std::atomic<uint64_t> name{0};
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_FIELD)
+#undef HANARE_RUN_FIELD
+};
+
+struct RunPage {
+    static constexpr uint64_t kMagic = 0x31454741504e5552;  // "RUNPAGE1"
+    static constexpr size_t kRows = 256;
+
+    uint64_t magic = kMagic;
+    uint64_t bytes = sizeof(RunPage);
+    uint64_t budget_bytes = 0;  // for all processes together; set before the first one starts
+    // Rows whose `shares` is 1: the budget is divided among them.  Whoever finds a dead process
+    // takes it out (compare-and-swap of `shares`).
+    std::atomic<uint32_t> sharers{0};
+    std::atomic<uint32_t> processes{0};  // that ever had far memory
+    // Of all processes together.
+    std::atomic<uint64_t> far_bytes{0};
+    std::atomic<uint64_t> far_bytes_peak{0};
+    std::array<RunRow, kRows> rows{};
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+}  // namespace hanare::telemetry
