@@ -36,6 +36,20 @@ Result<Mapping> Mapping::reserve(size_t bytes, size_t alignment) {
     return Mapping(reinterpret_cast<std::byte*>(aligned), bytes);
 }
 
+Result<Mapping> Mapping::reserve_shared(size_t bytes) {
+    void* mapped = MAP_FAILED;
+    if (const int injected = inject::next_errno(inject::Call::kMmap); injected != 0) {
+        errno = injected;
+    } else {
+        mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    if (mapped != MAP_FAILED) return Mapping(static_cast<std::byte*>(mapped), bytes);
+    return fail_errno(HANARE_STATUS_NO_MEMORY, errno,
+                      "cannot reserve %s of memory shared with children",
+                      format_size(bytes).c_str());
+}
+
 Mapping::~Mapping() {
     if (address_ != nullptr) munmap(address_, bytes_);
 }

@@ -11,12 +11,15 @@
 
 namespace hanare::sys {
 
-// Owns an anonymous, private, no-reserve, read-write mapping.  Movable; unmaps itself.
+// Owns an anonymous, no-reserve, read-write mapping, private but for reserve_shared().  Movable;
+// unmaps itself.
 class Mapping {
 public:
     Mapping() = default;
     // `bytes` and `alignment` are multiples of the OS page; alignment is a power of two.
     static Result<Mapping> reserve(size_t bytes, size_t alignment);
+    // The same memory for all who inherit it by fork, zero at first.
+    static Result<Mapping> reserve_shared(size_t bytes);
 
     Mapping(Mapping&& other) noexcept
         : address_(std::exchange(other.address_, nullptr)),

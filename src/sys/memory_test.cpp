@@ -64,6 +64,23 @@ TEST(Mapping, AbsurdSizesFailWithText) {
     }
 }
 
+TEST(Mapping, SharedMemoryIsTheSameInAChild) {
+    auto mapping = Mapping::reserve_shared(2 * kOsPageBytes);
+    ASSERT_TRUE(mapping) << mapping.error().text;
+    std::byte& last = mapping->address()[2 * kOsPageBytes - 1];
+    EXPECT_EQ(last, std::byte{0});
+    const pid_t child = fork();
+    if (child == 0) {
+        last = std::byte{7};
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    EXPECT_EQ(last, std::byte{7});
+    const auto absurd = Mapping::reserve_shared(size_t{1} << 60);
+    ASSERT_FALSE(absurd);
+    EXPECT_EQ(absurd.error().status, HANARE_STATUS_NO_MEMORY);
+}
+
 TEST(Mapping, InjectedFailure) {
     inject::arm(inject::Call::kMmap, EAGAIN, 0, 1);
     const auto refused = Mapping::reserve(kMiB, kOsPageBytes);
