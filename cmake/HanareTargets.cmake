@@ -84,8 +84,7 @@ endfunction()
 # exported symbols enter as objects, so that the linker keeps them; the others as archives.
 function(hanare_shared_library)
   add_library(hanare SHARED $<TARGET_OBJECTS:hanare_capi> $<TARGET_OBJECTS:hanare_hook>)
-  get_property(layers GLOBAL PROPERTY HANARE_LAYERS)
-  foreach(layer IN LISTS layers)
+  foreach(layer IN ITEMS base sys config telemetry hook store pager capi)
     target_link_libraries(hanare PRIVATE hanare_${layer})
   endforeach()
   set(map ${CMAKE_SOURCE_DIR}/src/capi/hanare.map)
@@ -96,4 +95,21 @@ function(hanare_shared_library)
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   add_library(hanare::hanare ALIAS hanare)
+endfunction()
+
+# libhanare-run.so, which `hanare run` loads into programs.  It brings its own C++ run-time: programs
+# may have another one, and every library more that is loaded delays their start.  It exports nothing
+# but the libc names that src/hook defines.
+function(hanare_run_library)
+  add_library(hanare_run_library SHARED
+    $<TARGET_OBJECTS:hanare_run> $<TARGET_OBJECTS:hanare_hook>)
+  foreach(layer IN ITEMS base sys config telemetry store pager intercept)
+    target_link_libraries(hanare_run_library PRIVATE hanare_${layer})
+  endforeach()
+  set(map ${CMAKE_SOURCE_DIR}/src/run/run.map)
+  target_link_options(hanare_run_library PRIVATE -static-libstdc++ -static-libgcc
+    -Wl,--version-script=${map} -Wl,--exclude-libs,ALL -Wl,-z,now
+    -Wl,--as-needed)
+  set_target_properties(hanare_run_library PROPERTIES OUTPUT_NAME hanare-run
+    LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
 endfunction()

@@ -11,8 +11,8 @@
 #include "base/units.hpp"
 #include "capi/guard.hpp"
 #include "config/options.hpp"
-#include "config/store_spec.hpp"
 #include "hanare/hanare.h"
+#include "pager/pool_options.hpp"
 #include "pager/view.hpp"
 #include "telemetry/log.hpp"
 
@@ -74,33 +74,6 @@ config::Overrides overrides_of(const hanare_pool_options& given) {
     return overrides;
 }
 
-Result<pager::PoolOptions> pool_options(const config::Options& options) {
-    HANARE_TRY_ASSIGN(const config::StoreSpec spec, config::parse_store_spec(options.store));
-    pager::PoolOptions result;
-    result.local_bytes = options.local_bytes;
-    result.block_bytes = options.block_bytes;
-    result.read_ahead_blocks = options.read_ahead_blocks;
-    switch (options.engine) {
-        case config::Engine::kAuto: result.engine = pager::EngineChoice::kAuto; break;
-        case config::Engine::kSigbusMove: result.engine = pager::EngineChoice::kSigbusMove; break;
-        case config::Engine::kSigbusCopy: result.engine = pager::EngineChoice::kSigbusCopy; break;
-        case config::Engine::kSegvRemap: result.engine = pager::EngineChoice::kSegvRemap; break;
-        case config::Engine::kThread: result.engine = pager::EngineChoice::kThread; break;
-        case config::Engine::kShared: result.engine = pager::EngineChoice::kShared; break;
-    }
-    if (options.replacement == config::Replacement::kRoundRobin) {
-        result.replacement = pager::Replacement::kRoundRobin;
-    }
-    result.works_ahead = options.background != config::Background::kOff;
-    result.store.directory = spec.directory;
-    result.store.size_bytes = spec.size_bytes;
-    result.store.allow_tmpfs = options.allow_tmpfs;
-    result.store.use_direct = options.use_direct;
-    result.store.use_uring = options.io != config::Io::kSync;
-    result.store.need_uring = options.io == config::Io::kUring;
-    return result;
-}
-
 Result<std::unique_ptr<pager::Pool>> open_pool(const hanare_pool_options* given) {
     HANARE_TRY_ASSIGN(const auto known, copy_options("hanare_pool_open", given));
     if ((known.flags & ~HANARE_POOL_ALLOW_TMPFS) != 0) {
@@ -110,7 +83,7 @@ Result<std::unique_ptr<pager::Pool>> open_pool(const hanare_pool_options* given)
     }
     HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
     telemetry::apply_log_options(options);
-    HANARE_TRY_ASSIGN(const pager::PoolOptions pool, pool_options(options));
+    HANARE_TRY_ASSIGN(const pager::PoolOptions pool, pager::pool_options(options));
     auto opened = pager::Pool::open(pool);
     if (opened) {
         telemetry::log(telemetry::LogLevel::kInfo, "pool of %s over %s, engine %s",

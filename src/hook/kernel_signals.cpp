@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "sys/raw_call.hpp"
+
 namespace hanare::hook {
 
 namespace {
@@ -24,7 +26,7 @@ struct KernelSigaction {
 };
 
 void queue_to_thread(int signal_number, siginfo_t info) noexcept {
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal_number, &info);
+    sys::raw::syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal_number, &info);
 }
 
 }  // namespace
@@ -32,7 +34,7 @@ void queue_to_thread(int signal_number, siginfo_t info) noexcept {
 void take_default_action(const siginfo_t& info) noexcept {
     const int error = errno;
     const KernelSigaction action = {};
-    syscall(SYS_rt_sigaction, info.si_signo, &action, nullptr, sizeof action.mask);
+    sys::raw::syscall(SYS_rt_sigaction, info.si_signo, &action, nullptr, sizeof action.mask);
     queue_to_thread(info.si_signo, info);
     errno = error;
 }
@@ -48,7 +50,7 @@ void hold_back(const siginfo_t& info, int stand_in) noexcept {
     } else {
         // The kernel lets a thread forge SI_USER for itself only, SI_QUEUE for any.
         held.si_code = SI_QUEUE;
-        syscall(SYS_rt_sigqueueinfo, getpid(), stand_in, &held);
+        sys::raw::syscall(SYS_rt_sigqueueinfo, getpid(), stand_in, &held);
     }
     errno = error;
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/units.hpp"
+#include "sys/clock.hpp"
 #include "sys/futex.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
@@ -39,6 +40,18 @@ Result<void> Keeper::start() {
     return {};
 }
 
+void Keeper::serve(void (*tick)() noexcept, int every_ms) noexcept {
+    tick_ = tick;
+    tick_every_ms_ = every_ms;
+    for (;;) loop();
+}
+
+void Keeper::sleep() noexcept {
+    asleep_.store(true, std::memory_order_seq_cst);
+    if (!kicked_.exchange(false, std::memory_order_seq_cst)) channel_->wait(tick_every_ms_);
+    asleep_.store(false, std::memory_order_seq_cst);
+}
+
 void Keeper::stop() noexcept {
     if (!running_) return;
     stopping_.store(true, std::memory_order_seq_cst);
@@ -70,6 +83,14 @@ void Keeper::loop() noexcept {
     const sys::SignalBlock none_here;
     const sys::OwnThread own;
     for (;;) {
+        if (tick_ != nullptr) {
+            constexpr uint64_t kNsPerMs = 1'000'000;
+            const uint64_t now_ns = sys::now_ns();
+            if (now_ns - ticked_ns_ >= static_cast<uint64_t>(tick_every_ms_) * kNsPerMs) {
+                ticked_ns_ = now_ns;
+                tick_();
+            }
+        }
         bool progress = complete_some();
         progress |= submit_waiting();
         progress |= read_ahead_some();
@@ -79,9 +100,7 @@ void Keeper::loop() noexcept {
         channel_->flush();
         if (pager_.populate_ahead()) continue;
         if (stopping_.load(std::memory_order_acquire) && channel_->in_flight() == 0) break;
-        asleep_.store(true, std::memory_order_seq_cst);
-        if (!kicked_.exchange(false, std::memory_order_seq_cst)) channel_->wait(-1);
-        asleep_.store(false, std::memory_order_seq_cst);
+        sleep();
         write_failed_ = false;
     }
     if (has_request_) drop_request();
@@ -230,7 +249,12 @@ uint64_t Keeper::evict_next() noexcept {
 }
 
 void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {
-    pager_.prepare_write(frame);
+    if (const hanare_status status = pager_.prepare_write(frame); status != HANARE_STATUS_OK) {
+        write_failed_ = true;
+        pager_.finish_write(frame, status, park);
+        if (job != nullptr) job->status = status;
+        return;
+    }
     frame.park = park;
     frame.job = job;
     if (job != nullptr) ++job->in_flight;

@@ -39,6 +39,9 @@ public:
     ~Keeper() override { stop(); }
 
     Result<void> start();
+    // Does the keeper's work in the calling thread, which does nothing else any more, and calls
+    // `tick` about so often.
+    [[noreturn]] void serve(void (*tick)() noexcept, int every_ms) noexcept;
     // Finishes what is in flight and joins the thread.  Idempotent.
     void stop() noexcept;
 
@@ -50,6 +53,7 @@ public:
 
 private:
     void loop() noexcept;
+    void sleep() noexcept;
     bool complete_some() noexcept;
     bool submit_waiting() noexcept;
     bool read_ahead_some() noexcept;
@@ -75,6 +79,9 @@ private:
     std::unique_ptr<store::IoChannel> channel_;
     pthread_t thread_{};
     bool running_ = false;
+    void (*tick_)() noexcept = nullptr;
+    int tick_every_ms_ = -1;
+    uint64_t ticked_ns_ = 0;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> kicked_{false};
     std::atomic<bool> asleep_{false};

@@ -51,7 +51,7 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
         pool->mappings_.emplace(pool->engine_->mappings_per_block(), options.local_bytes);
     }
     HANARE_TRY(claim_faults(pool->engine_->fault_signal()));
-    HANARE_TRY(watch_forks());
+    if (options.watches_forks) HANARE_TRY(watch_forks());
     HANARE_TRY_ASSIGN(auto buffers,
                       sys::Mapping::reserve(PartReads::kBuffers * kPartBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kPartBytesMax, kOsPageBytes));
@@ -61,9 +61,10 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);
-    HANARE_TRY(pool->keeper_->start());
+    if (options.starts_keeper) HANARE_TRY(pool->keeper_->start());
     HANARE_TRY(pool->fault_threads_.start(*pool->pager_));
-    note_pool_opened();
+    pool->watches_forks_ = options.watches_forks;
+    if (options.watches_forks) note_pool_opened();
     return pool;
 }
 
@@ -77,7 +78,7 @@ Pool::~Pool() {
     }
     keeper_->stop();
     fault_threads_.stop();
-    note_pool_closed();
+    if (watches_forks_) note_pool_closed();
 }
 
 Result<void> Pool::check_unpinned() {
@@ -169,6 +170,62 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     regions_.push_back(std::move(region));
     mappings_->account_for(extents());
     return regions_.back().get();
+}
+
+Result<Region*> Pool::adopt(sys::Mapping range) {
+    const sys::SignalBlock signals;
+    const sys::LockGuard guard(lock_);
+    if (!slots_) {
+        HANARE_TRY_ASSIGN(auto slots, store_->open_slots(block_bytes_));
+        slots_.emplace(std::move(slots));
+        pager_->set_slots(&*slots_);
+    }
+    regions_.reserve(regions_.size() + 1);
+    auto region = std::make_unique<Region>();
+    region->pager = pager_.get();
+    region->block_bytes = block_bytes_;
+    region->block_shift = static_cast<uint32_t>(std::countr_zero(block_bytes_));
+    region->requested_bytes = range.bytes();
+    region->block_count = static_cast<uint32_t>(range.bytes() >> region->block_shift);
+    region->range = std::move(range);
+    HANARE_TRY_ASSIGN(region->frame_class, frames_.open_class(block_bytes_, *engine_));
+    HANARE_TRY(make_table(*region));
+    HANARE_TRY(make_places(*region));
+    region->range.advise(MADV_NOHUGEPAGE);
+    region->range.advise(MADV_DONTDUMP);
+    if (const int error = engine_->attach(region->begin(), region->range.bytes()); error != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "engine %s cannot take over %s at %p",
+                          engine_->name(), format_size(region->range.bytes()).c_str(),
+                          static_cast<void*>(region->begin()));
+    }
+    const sys::LockGuard table_guard(region_table_lock);
+    HANARE_TRY(region_table().publish(*region));
+    regions_.push_back(std::move(region));
+    return regions_.back().get();
+}
+
+Result<void> Pool::make_places(Region& region) {
+    const auto table = [](uint64_t bytes) {
+        return sys::Mapping::reserve(round_up(bytes, kOsPageBytes), kOsPageBytes);
+    };
+    HANARE_TRY_ASSIGN(region.access_table, table(region.block_count));
+    HANARE_TRY_ASSIGN(region.slot_table, table(region.block_count * sizeof(uint32_t)));
+    return {};
+}
+
+void Pool::set_access(Region& region, uint32_t first, uint32_t last, uint8_t access) noexcept {
+    int64_t blocks = 0;
+    for (uint32_t index = first; index < last; ++index) {
+        const bool counted = access != 0;
+        const bool was_counted = region.access_of(index).exchange(access) != 0;
+        blocks += static_cast<int64_t>(counted) - static_cast<int64_t>(was_counted);
+    }
+    if (blocks == 0) return;
+    const auto per_block = static_cast<int64_t>(
+        sizeof(Block) + (region.parts_per_block + 1) * sizeof(uint32_t) + sizeof(uint8_t));
+    frames_.adjust_region(*region.frame_class, blocks, blocks * per_block);
+    pager_->virtual_bytes.fetch_add(
+        static_cast<uint64_t>(blocks * static_cast<int64_t>(region.block_bytes)));
 }
 
 Result<void> Pool::make_table(Region& region) {

@@ -31,6 +31,8 @@ struct PoolOptions {
     EngineChoice engine = EngineChoice::kAuto;
     Replacement replacement = Replacement::kSecondChance;
     bool works_ahead = true;  // the keeper reads, cleans and frees ahead of need
+    bool starts_keeper = true;      // else a thread of the caller's may serve() as one, later
+    bool watches_forks = true;      // else the caller tells of forks, or children never touch it
     store::FileStoreOptions store;
 };
 
@@ -47,6 +49,15 @@ public:
     // block_bytes 0: the pool's.
     Result<void*> alloc(uint64_t bytes, uint64_t block_bytes);
     Result<void> free(void* address);
+
+    // Memory of the program's own becomes a region: `range`, readable and writable, without pages.
+    // Nothing of it may be used before set_access() says so.  It costs nothing of the budget until
+    // then, is inherited by children, and is never freed.
+    Result<Region*> adopt(sys::Mapping range);
+    // Blocks [first, last) are usable, or are not (block_access); tables are charged accordingly.
+    void set_access(Region& region, uint32_t first, uint32_t last, uint8_t access) noexcept;
+    Pager& pager() noexcept { return *pager_; }
+    Keeper& keeper() noexcept { return *keeper_; }
 
     Result<void> advise(const void* address, uint64_t bytes, hanare_advice advice);
     Result<void> pin(const void* address, uint64_t bytes, hanare_access access);
@@ -79,6 +90,7 @@ private:
 
     Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
     Result<void> make_table(Region& region);
+    Result<void> make_places(Region& region);
     Result<uint64_t> choose_block_bytes(uint64_t bytes, uint64_t wanted) HANARE_REQUIRES(lock_);
     std::vector<BlockExtent> extents() HANARE_REQUIRES(lock_);
     // What becomes of the pages of its frames: the pool ends, too, or has a use for them.
@@ -96,8 +108,10 @@ private:
     Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept;
 
     const uint64_t block_bytes_;
+    bool watches_forks_ = true;
     FrameTable frames_;
     std::unique_ptr<store::Store> store_;
+    std::optional<store::SlotTable> slots_;  // of adopted regions, as soon as there is one
     EngineOwner engine_{nullptr, nullptr};
     std::unique_ptr<Pager> pager_;
     std::unique_ptr<Keeper> keeper_;

@@ -4,7 +4,7 @@
 #include "pager/fault/region_table.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <new>
 #include <sched.h>
 
 #include "base/assert.hpp"
@@ -13,7 +13,7 @@ namespace hanare::pager {
 
 RegionTable::Snapshot* RegionTable::make_snapshot(size_t count) noexcept {
     auto* snapshot =
-        static_cast<Snapshot*>(std::malloc(sizeof(Snapshot) + count * sizeof(Region*)));
+        static_cast<Snapshot*>(::operator new(sizeof(Snapshot) + count * sizeof(Region*), std::nothrow));
     if (snapshot != nullptr) snapshot->count = count;
     return snapshot;
 }
@@ -44,7 +44,7 @@ void RegionTable::withdraw(const Region& region) noexcept {
 void RegionTable::replace(Snapshot* next) noexcept {
     Snapshot* old = current_.exchange(next, std::memory_order_seq_cst);
     wait_for_readers();
-    std::free(old);
+    ::operator delete(old);
 }
 
 // Two phases: a reader may have read the epoch before a flip and count itself after it.

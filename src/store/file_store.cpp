@@ -193,6 +193,17 @@ std::unexpected<Error> FileStore::no_room(uint64_t wanted_bytes, int os_errno) c
                       options_.directory.c_str(), format_size(wanted_bytes).c_str(), free.c_str());
 }
 
+Result<SlotTable> FileStore::open_slots(uint64_t slot_bytes) {
+    // More than any disk has; the table takes memory as it is used.
+    constexpr uint64_t kSlotsMax = uint64_t{1} << 26;
+    const uint64_t slots = std::min(managed_bytes(options_) / slot_bytes, kSlotsMax);
+    if (slots == 0) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "store size %s is too small for a block of %s",
+                    format_size(options_.size_bytes).c_str(), format_size(slot_bytes).c_str());
+    }
+    return SlotTable::create(static_cast<uint32_t>(slots), file_.descriptor.number());
+}
+
 hanare_status FileStore::read(uint64_t offset, std::byte* memory, size_t bytes) noexcept {
     return file_.errors.note(sys::read_at(file_.descriptor.number(), offset, memory, bytes));
 }

@@ -25,6 +25,7 @@ public:
 
     Result<uint64_t> reserve(uint64_t bytes) override;
     void release(uint64_t offset, uint64_t bytes) noexcept override;
+    Result<SlotTable> open_slots(uint64_t slot_bytes) override;
     hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept override;
     hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept override;
     Result<std::unique_ptr<IoChannel>> open_channel() override;

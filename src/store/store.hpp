@@ -18,6 +18,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "store/slot_table.hpp"
 
 namespace hanare::store {
 
@@ -86,6 +87,10 @@ public:
     // content is undefined until written.  Any thread.
     virtual Result<uint64_t> reserve(uint64_t bytes) = 0;
     virtual void release(uint64_t offset, uint64_t bytes) noexcept = 0;
+
+    // Instead of extents: room for single blocks of `slot_bytes`, shared with forked children.  Once,
+    // before anything is reserved; the store has to outlive the table.
+    virtual Result<SlotTable> open_slots(uint64_t slot_bytes) = 0;
 
     virtual hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept = 0;
     virtual hanare_status write(uint64_t offset, const std::byte* memory,

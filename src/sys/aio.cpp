@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sys/raw_call.hpp"
+
 namespace hanare::sys {
 
 namespace {
@@ -86,7 +88,7 @@ Result<std::unique_ptr<Aio>> Aio::open(Kind kind, int file) {
 Aio::~Aio() {
     if (context_ == 0) return;
     if (in_flight_.load() == 0 && idle_of(kind_).put(context_)) return;
-    syscall(SYS_io_destroy, context_);
+    raw::syscall(SYS_io_destroy, context_);
 }
 
 int Aio::set_up() noexcept {
@@ -95,7 +97,7 @@ int Aio::set_up() noexcept {
     const int saved_errno = errno;
     aio_context_t context = 0;
     const uint32_t entries = kind_ == Kind::kShared ? kSharedReads : 1;
-    const int error = syscall(SYS_io_setup, entries, &context) == 0 ? 0 : errno;
+    const int error = raw::syscall(SYS_io_setup, entries, &context) == 0 ? 0 : errno;
     errno = saved_errno;
     context_ = context;
     return error;
@@ -116,7 +118,7 @@ size_t Aio::start(const Read* reads, size_t count) noexcept {
         blocks[i].aio_data = reads[i].tag;
         list[i] = &blocks[i];
     }
-    const long started = syscall(SYS_io_submit, context_, count, list.data());
+    const long started = raw::syscall(SYS_io_submit, context_, count, list.data());
     errno = saved_errno;
     if (started <= 0) return 0;
     in_flight_.fetch_add(started, std::memory_order_relaxed);
@@ -136,7 +138,7 @@ size_t Aio::collect(Completion* completions, size_t count, bool wait) noexcept {
     const int saved_errno = errno;
     std::array<io_event, kCollectMax> events;
     timespec no_time{};
-    const long got = syscall(SYS_io_getevents, context_, wait ? 1L : 0L,
+    const long got = raw::syscall(SYS_io_getevents, context_, wait ? 1L : 0L,
                              static_cast<long>(std::min(count, kCollectMax)), events.data(),
                              wait ? nullptr : &no_time);
     errno = saved_errno;

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "sys/memory.hpp"
+#include "sys/raw_call.hpp"
 
 namespace hanare::sys {
 
@@ -31,7 +32,7 @@ struct Pages {
 };
 
 uint8_t* map_at(uintptr_t address, size_t bytes) noexcept {
-    void* memory = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+    void* memory = raw::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
 }
@@ -60,7 +61,7 @@ Result<uint8_t*> map_near(const uint8_t* begin, const uint8_t* end, size_t bytes
                 static_cast<const void*>(begin));
 }
 
-void unmap_code(uint8_t* memory, size_t bytes) noexcept { ::munmap(memory, bytes); }
+void unmap_code(uint8_t* memory, size_t bytes) noexcept { raw::munmap(memory, bytes); }
 
 bool make_code_writable(uint8_t* memory, size_t bytes) noexcept {
     const Pages pages(memory, memory + bytes);
@@ -89,12 +90,12 @@ FileBytes::FileBytes(int descriptor) noexcept {
     struct stat status;
     if (::fstat(descriptor, &status) != 0 || status.st_size <= 0) return;
     const auto bytes = static_cast<size_t>(status.st_size);
-    void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    void* memory = raw::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (memory != MAP_FAILED) bytes_ = {static_cast<const uint8_t*>(memory), bytes};
 }
 
 FileBytes::~FileBytes() {
-    if (!bytes_.empty()) ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
+    if (!bytes_.empty()) raw::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace hanare::sys

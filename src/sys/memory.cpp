@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "sys/file.hpp"
 #include "sys/inject.hpp"
+#include "sys/raw_call.hpp"
 
 namespace hanare::sys {
 
@@ -18,7 +19,7 @@ Result<Mapping> Mapping::reserve(size_t bytes, size_t alignment) {
     if (const int injected = inject::next_errno(inject::Call::kMmap); injected != 0) {
         errno = injected;
     } else if (bytes + slack > bytes || slack == 0) {
-        raw = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
+        raw = raw::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     } else {
         errno = ENOMEM;
@@ -30,9 +31,9 @@ Result<Mapping> Mapping::reserve(size_t bytes, size_t alignment) {
     const auto start = reinterpret_cast<uintptr_t>(raw);
     const uintptr_t aligned = round_up(start, alignment);
     const uintptr_t end = start + bytes + slack;
-    if (aligned > start) munmap(raw, aligned - start);
+    if (aligned > start) raw::munmap(raw, aligned - start);
     if (end > aligned + bytes)
-        munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
+        raw::munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
     return Mapping(reinterpret_cast<std::byte*>(aligned), bytes);
 }
 
@@ -41,8 +42,8 @@ Result<Mapping> Mapping::reserve_shared(size_t bytes) {
     if (const int injected = inject::next_errno(inject::Call::kMmap); injected != 0) {
         errno = injected;
     } else {
-        mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mapped = raw::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     }
     if (mapped != MAP_FAILED) return Mapping(static_cast<std::byte*>(mapped), bytes);
     return fail_errno(HANARE_STATUS_NO_MEMORY, errno,
@@ -50,13 +51,23 @@ Result<Mapping> Mapping::reserve_shared(size_t bytes) {
                       format_size(bytes).c_str());
 }
 
+Result<Mapping> Mapping::reserve_at(std::byte* address, size_t bytes) {
+    void* raw = raw::mmap(address, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (raw == address) return Mapping(address, bytes);
+    if (raw != MAP_FAILED) raw::munmap(raw, bytes);  // a kernel before 4.17
+    return fail_errno(HANARE_STATUS_NO_MEMORY, raw == MAP_FAILED ? errno : EEXIST,
+                      "cannot reserve %s of address space at %p", format_size(bytes).c_str(),
+                      static_cast<void*>(address));
+}
+
 Mapping::~Mapping() {
-    if (address_ != nullptr) munmap(address_, bytes_);
+    if (address_ != nullptr) raw::munmap(address_, bytes_);
 }
 
 int Mapping::renew() const noexcept {
     const int saved_errno = errno;
-    const void* mapped = mmap(address_, bytes_, PROT_READ | PROT_WRITE,
+    const void* mapped = raw::mmap(address_, bytes_, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     const int error = mapped == MAP_FAILED ? errno : 0;
     errno = saved_errno;
@@ -72,11 +83,24 @@ Result<void> Mapping::hide_from_children() const {
 
 int Mapping::advise(int advice) const noexcept { return sys::advise(address_, bytes_, advice); }
 
+int map_fresh(void* address, size_t bytes, bool populated) noexcept {
+    const int saved_errno = errno;
+    const void* mapped =
+        raw::mmap(address, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    int error = mapped == MAP_FAILED ? errno : 0;
+    for (size_t done = 0; error == 0 && populated && done < bytes; done += kOsPageBytes) {
+        static_cast<volatile std::byte*>(address)[done] = std::byte{0};
+    }
+    errno = saved_errno;
+    return error;
+}
+
 int advise(void* address, size_t bytes, int advice) noexcept {
     const int saved_errno = errno;
     int error = 0;
     do {
-        error = madvise(address, bytes, advice) == 0 ? 0 : errno;
+        error = raw::madvise(address, bytes, advice) == 0 ? 0 : errno;
     } while (error == EAGAIN || error == EINTR);
     errno = saved_errno;
     return error;
@@ -87,7 +111,7 @@ int protect(void* address, size_t bytes, int protection) noexcept {
         return injected;
     }
     const int saved_errno = errno;
-    const int error = mprotect(address, bytes, protection) == 0 ? 0 : errno;
+    const int error = raw::mprotect(address, bytes, protection) == 0 ? 0 : errno;
     errno = saved_errno;
     return error;
 }
@@ -97,14 +121,14 @@ int move_mapping(void* target, void* source, size_t bytes, int protection) noexc
     int error = inject::next_errno(inject::Call::kRemap);
     if (error == 0) {
         const void* moved =
-            mremap(source, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, target);
+            raw::mremap(source, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, target);
         error = moved == MAP_FAILED ? errno : 0;
     }
     if (error != 0) {
         const base::UnseenByTsan unseen;
         // Refused as long as the target is mapped.
         const void* again =
-            mmap(target, bytes, protection,
+            raw::mmap(target, bytes, protection,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (again != MAP_FAILED) advise(target, bytes, MADV_DONTFORK);
     }
@@ -115,7 +139,7 @@ int move_mapping(void* target, void* source, size_t bytes, int protection) noexc
 int make_inaccessible(void* address, size_t bytes) noexcept {
     const base::UnseenByTsan unseen;  // to it, this writes to the pages
     const int saved_errno = errno;
-    const void* mapped = mmap(address, bytes, PROT_NONE,
+    const void* mapped = raw::mmap(address, bytes, PROT_NONE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     const int error = mapped == MAP_FAILED ? errno : 0;
     errno = saved_errno;
@@ -127,12 +151,12 @@ int poison(void* address, size_t bytes) noexcept {
     const int empty = above_standard(memfd_create("hanare-poison", MFD_CLOEXEC));
     void* mapped = MAP_FAILED;
     if (empty >= 0) {
-        mapped = mmap(address, bytes, PROT_READ | PROT_WRITE,
+        mapped = raw::mmap(address, bytes, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty, 0);
         close(empty);
     }
     if (mapped == MAP_FAILED) {
-        mapped = mmap(address, bytes, PROT_NONE,
+        mapped = raw::mmap(address, bytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     }
     const int error = mapped == MAP_FAILED ? errno : 0;

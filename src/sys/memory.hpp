@@ -20,6 +20,10 @@ public:
     static Result<Mapping> reserve(size_t bytes, size_t alignment);
     // The same memory for all who inherit it by fork, zero at first.
     static Result<Mapping> reserve_shared(size_t bytes);
+    // At that address, where nothing is mapped: NO_MEMORY otherwise.
+    static Result<Mapping> reserve_at(std::byte* address, size_t bytes);
+    // Owns from now on what somebody else has mapped.
+    static Mapping take_over(std::byte* address, size_t bytes) noexcept { return {address, bytes}; }
 
     Mapping(Mapping&& other) noexcept
         : address_(std::exchange(other.address_, nullptr)),
@@ -46,11 +50,15 @@ public:
     int advise(int advice) const noexcept;
 
 private:
-    Mapping(std::byte* address, size_t bytes) : address_(address), bytes_(bytes) {}
+    Mapping(std::byte* address, size_t bytes) noexcept : address_(address), bytes_(bytes) {}
 
     std::byte* address_ = nullptr;
     size_t bytes_ = 0;
 };
+
+// Replaces [address, address + bytes) by fresh memory, private, readable and writable; whose pages
+// are there at once if `populated`.  Returns 0 or an errno value.  Async-signal-safe.
+int map_fresh(void* address, size_t bytes, bool populated) noexcept;
 
 // madvise(2); returns 0 or an errno value, retrying EAGAIN and EINTR.  Async-signal-safe.
 int advise(void* address, size_t bytes, int advice) noexcept;

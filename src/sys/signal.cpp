@@ -7,15 +7,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sys/raw_call.hpp"
+
 namespace hanare::sys {
 
 namespace {
 constexpr size_t kKernelSigsetBytes = 8;
+
+void block_signals(SignalBits bits, sigset_t* saved) noexcept {
+    sigset_t set;
+    sigemptyset(&set);
+    std::memcpy(&set, &bits, sizeof bits);
+    set_signal_mask(set, saved);
 }
+
+}  // namespace
 
 void set_signal_mask(const sigset_t& mask, sigset_t* saved) noexcept {
     if (saved != nullptr) sigemptyset(saved);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, saved, kKernelSigsetBytes);
+    raw::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, saved, kKernelSigsetBytes);
 }
 
 void drop_pending_signal(int number) noexcept {
@@ -27,12 +37,17 @@ void drop_pending_signal(int number) noexcept {
 }
 
 SignalBlock::SignalBlock() noexcept {
-    sigset_t all;
-    sigemptyset(&all);
-    std::memcpy(&all, &kEverySignal, sizeof kEverySignal);
-    set_signal_mask(all, &saved_);
+    block_signals(kEverySignal, &saved_);
 }
 
 SignalBlock::~SignalBlock() { set_signal_mask(saved_, nullptr); }
+
+SignalBlockButFaults::SignalBlockButFaults() noexcept {
+    constexpr SignalBits kFaults =
+        (SignalBits{1} << (SIGBUS - 1)) | (SignalBits{1} << (SIGSEGV - 1));
+    block_signals(kEverySignal & ~kFaults, &saved_);
+}
+
+SignalBlockButFaults::~SignalBlockButFaults() { set_signal_mask(saved_, nullptr); }
 
 }  // namespace hanare::sys

@@ -29,6 +29,19 @@ private:
     sigset_t saved_;
 };
 
+// The same but for SIGBUS and SIGSEGV: for code that holds no lock of the pager's and may touch far
+// memory.
+class SignalBlockButFaults {
+public:
+    SignalBlockButFaults() noexcept;
+    ~SignalBlockButFaults();
+    SignalBlockButFaults(const SignalBlockButFaults&) = delete;
+    SignalBlockButFaults& operator=(const SignalBlockButFaults&) = delete;
+
+private:
+    sigset_t saved_;
+};
+
 // Forgets this signal if it is pending for the calling thread.  Async-signal-safe.
 void drop_pending_signal(int number) noexcept;
 

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sys/raw_call.hpp"
+
 namespace hanare::sys {
 
 namespace {
@@ -22,19 +24,19 @@ size_t signal_stack_bytes(size_t handler_bytes) noexcept {
 }
 
 void* map_signal_stack(size_t bytes) noexcept {
-    void* mapping = mmap(nullptr, kOsPageBytes + bytes, PROT_NONE,
+    void* mapping = raw::mmap(nullptr, kOsPageBytes + bytes, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (mapping == MAP_FAILED) return nullptr;
     void* stack = static_cast<std::byte*>(mapping) + kOsPageBytes;
-    if (mprotect(stack, bytes, PROT_READ | PROT_WRITE) != 0) {
-        munmap(mapping, kOsPageBytes + bytes);
+    if (raw::mprotect(stack, bytes, PROT_READ | PROT_WRITE) != 0) {
+        raw::munmap(mapping, kOsPageBytes + bytes);
         return nullptr;
     }
     return stack;
 }
 
 void unmap_signal_stack(void* stack, size_t bytes) noexcept {
-    munmap(static_cast<std::byte*>(stack) - kOsPageBytes, kOsPageBytes + bytes);
+    raw::munmap(static_cast<std::byte*>(stack) - kOsPageBytes, kOsPageBytes + bytes);
 }
 
 }  // namespace hanare::sys

@@ -20,8 +20,16 @@ constexpr uint64_t kLinksOfNoThread = 2;
 
 }  // namespace
 
-OwnThread::OwnThread() noexcept { own_threads.fetch_add(kChange + 1, std::memory_order_seq_cst); }
-OwnThread::~OwnThread() { own_threads.fetch_add(kChange - 1, std::memory_order_seq_cst); }
+constinit thread_local bool OwnThread::current_ = false;
+
+OwnThread::OwnThread() noexcept {
+    current_ = true;
+    own_threads.fetch_add(kChange + 1, std::memory_order_seq_cst);
+}
+OwnThread::~OwnThread() {
+    current_ = false;
+    own_threads.fetch_add(kChange - 1, std::memory_order_seq_cst);
+}
 void OwnThread::forget_all() noexcept { own_threads.store(0, std::memory_order_seq_cst); }
 
 ThreadCount::ThreadCount() noexcept

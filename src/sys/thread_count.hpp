@@ -19,8 +19,14 @@ public:
     OwnThread(const OwnThread&) = delete;
     OwnThread& operator=(const OwnThread&) = delete;
 
+    // Whether the calling thread has one.  Async-signal-safe, no vector registers.
+    static bool is_current() noexcept { return current_; }
+
     // In the child of a fork: these threads do not exist there.
     static void forget_all() noexcept;
+
+private:
+    [[gnu::tls_model("initial-exec")]] static thread_local bool current_;
 };
 
 class ThreadCount {

@@ -14,6 +14,7 @@
 #include "sys/file.hpp"
 #include "sys/inject.hpp"
 #include "sys/memory.hpp"
+#include "sys/raw_call.hpp"
 
 // In kernel headers since 6.8.
 #ifndef UFFDIO_MOVE
@@ -68,7 +69,7 @@ int try_to_open(int flags) noexcept {
     if (const int injected = inject::next_errno(inject::Call::kUserfaultfd); injected > 0) {
         return -injected;
     }
-    const int descriptor = above_standard(static_cast<int>(syscall(SYS_userfaultfd, flags)));
+    const int descriptor = above_standard(static_cast<int>(raw::syscall(SYS_userfaultfd, flags)));
     return descriptor >= 0 ? descriptor : -errno;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/assert.hpp"
 #include "sys/inject.hpp"
+#include "sys/raw_call.hpp"
 
 namespace hanare::sys {
 
@@ -31,11 +32,11 @@ int set_up_ring(uint32_t entries, io_uring_params& parameters) noexcept {
         errno = injected;
         return -1;
     }
-    return above_standard(static_cast<int>(syscall(SYS_io_uring_setup, entries, &parameters)));
+    return above_standard(static_cast<int>(raw::syscall(SYS_io_uring_setup, entries, &parameters)));
 }
 
 int register_with(int ring, uint32_t operation, const void* argument, uint32_t count) noexcept {
-    return static_cast<int>(syscall(SYS_io_uring_register, ring, operation, argument, count));
+    return static_cast<int>(raw::syscall(SYS_io_uring_register, ring, operation, argument, count));
 }
 
 uint32_t load_acquire(uint32_t* word) noexcept {
@@ -196,7 +197,7 @@ int Uring::enter_kernel(uint32_t complete_min, uint32_t flags, int timeout_ms) n
     argument.sigmask_sz = _NSIG / 8;
     if (complete_min > 0 && timeout_ms >= 0) argument.ts = reinterpret_cast<uint64_t>(&timeout);
     const uint32_t count = *submission_tail_ - load_acquire(submission_head_);
-    const long taken = syscall(SYS_io_uring_enter, ring_.number(), count, complete_min,
+    const long taken = raw::syscall(SYS_io_uring_enter, ring_.number(), count, complete_min,
                                flags | IORING_ENTER_EXT_ARG, &argument, sizeof argument);
     return taken < 0 ? errno : 0;
 }

@@ -27,6 +27,7 @@ hanare_status Pager::discard(Region& region, uint32_t index) noexcept {
         if (state == BlockState::kAbsent) {
             if (may_be_refused) engine_.readmit(region.address_of(index), region.block_bytes);
             block.stored_parts = 0;
+            give_up_place(region, index);
             block.leave(BlockState::kAbsent, 0, kStored);
             return HANARE_STATUS_OK;
         }
@@ -49,6 +50,7 @@ void Pager::forget(Frame& frame) noexcept {
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     block.stored_parts = 0;
+    give_up_place(region, frame.block);
     if (frame.sparse) {
         region.remove_dirty(region.bytes_of_parts(frame.dirty));
         frame.dirty = 0;

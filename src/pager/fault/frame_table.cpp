@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "pager/fault/holds.hpp"
 #include "pager/fault/region.hpp"
 #include "sys/futex.hpp"
 
@@ -42,6 +43,24 @@ void FrameTable::refund_region(FrameClass& frame_class, uint64_t blocks,
         metadata_bytes_ -= table_bytes;
         frame_class.blocks -= blocks;
         --frame_class.regions;
+    }
+    note_progress();
+}
+
+void FrameTable::adjust_region(FrameClass& frame_class, int64_t blocks,
+                               int64_t table_bytes) noexcept {
+    {
+        const sys::LockGuard guard(lock_);
+        metadata_bytes_ += static_cast<uint64_t>(table_bytes);
+        frame_class.blocks += static_cast<uint64_t>(blocks);
+    }
+    if (table_bytes < 0) note_progress();
+}
+
+void FrameTable::set_budget(uint64_t bytes) noexcept {
+    {
+        const sys::LockGuard guard(lock_);
+        budget_bytes_ = bytes;
     }
     note_progress();
 }
@@ -312,7 +331,7 @@ FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
 }
 
 uint64_t FrameTable::unlocked_low_water_bytes() const noexcept {
-    return std::min((budget_bytes_ - metadata_bytes_) / kLowWaterShare, kLowWaterBytesMax);
+    return std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
 }
 
 uint64_t FrameTable::low_water_bytes() noexcept {
@@ -323,7 +342,7 @@ uint64_t FrameTable::low_water_bytes() noexcept {
 bool FrameTable::is_low(uint64_t reserved_bytes, bool evicts, bool populates) noexcept {
     const sys::LockGuard guard(lock_);
     const uint64_t low_bytes = unlocked_low_water_bytes();
-    if (evicts && reserved_bytes > budget_bytes_ - metadata_bytes_ &&
+    if (evicts && reserved_bytes > unlocked_frame_budget_bytes() &&
         unlocked_available_bytes() < low_bytes) {
         return true;
     }
@@ -381,6 +400,12 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
     return nullptr;
 }
 
+// The owner of kWithdrawing asks.
+bool FrameTable::is_held(const Region& region, const Frame& frame) noexcept {
+    return region.is_adopted() &&
+           holds.cover(region.address_of(frame.block), region.block_bytes);
+}
+
 Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only) noexcept {
     // Frames that cannot be taken now go to the far end, each at most once per call.
     for (size_t tries = list.size(); tries > 0; --tries) {
@@ -394,8 +419,11 @@ Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool cle
         if (suitable && !block_word::pinned(word) && !region.is_closing() &&
             ((mapped && block.try_enter(word, BlockState::kWithdrawing)) ||
              (unwritten(word) && block.try_enter(word, BlockState::kWriting)))) {
-            region.enter();
-            return frame;
+            if (!mapped || !is_held(region, *frame)) {
+                region.enter();
+                return frame;
+            }
+            block.leave(block_word::state(word));
         }
         list.remove(frame);
         if (newest) {
@@ -434,6 +462,10 @@ Frame* FrameTable::select_dropped() noexcept {
     const uint32_t word = block.load();
     if (block_word::state(word) != BlockState::kReadOnly || block_word::pinned(word) ||
         region.is_closing() || !block.try_enter(word, BlockState::kWithdrawing)) {
+        return nullptr;
+    }
+    if (is_held(region, *frame)) {
+        block.leave(block_word::state(word));
         return nullptr;
     }
     region.enter();
@@ -544,7 +576,7 @@ FrameTable::Usage FrameTable::usage() noexcept {
 
 uint64_t FrameTable::frame_budget_bytes() noexcept {
     const sys::LockGuard guard(lock_);
-    return budget_bytes_ - metadata_bytes_;
+    return unlocked_frame_budget_bytes();
 }
 
 void FrameTable::note_progress() noexcept {

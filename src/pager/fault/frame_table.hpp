@@ -55,6 +55,12 @@ public:
     Result<void> charge_region(FrameClass& frame_class, uint64_t blocks, uint64_t table_bytes);
     void refund_region(FrameClass& frame_class, uint64_t blocks, uint64_t table_bytes) noexcept;
 
+    // The same for a region whose size changes while it is in use; never refused.
+    void adjust_region(FrameClass& frame_class, int64_t blocks, int64_t table_bytes) noexcept;
+    // What the budget is from now on; never more than it was at first.  Afterwards excess_bytes()
+    // may be positive.
+    void set_budget(uint64_t bytes) noexcept;
+
     // Whether blocks that were read ahead and not used yet may be given up for a frame.
     enum class UseAhead {
         kNever,
@@ -158,6 +164,9 @@ public:
     uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
     void wait_progress(uint32_t seen) noexcept;
     void note_progress() noexcept;
+    bool is_waited_for() const noexcept {
+        return progress_waiters_.load(std::memory_order_seq_cst) != 0;
+    }
 
 private:
     static constexpr uint32_t kAgeingPeriod = 16;
@@ -176,6 +185,11 @@ private:
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass* wanted) noexcept HANARE_REQUIRES(lock_);
     Frame* take_reclaimable(UseAhead use_ahead) noexcept HANARE_REQUIRES(lock_);
+    static bool is_held(const Region& region, const Frame& frame) noexcept;
+    // What the tables leave of the budget.
+    uint64_t unlocked_frame_budget_bytes() const noexcept HANARE_REQUIRES(lock_) {
+        return budget_bytes_ > metadata_bytes_ ? budget_bytes_ - metadata_bytes_ : 0;
+    }
     Frame* take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only = false) noexcept
         HANARE_REQUIRES(lock_);
     void put(Frame& frame, FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
@@ -186,7 +200,7 @@ private:
     uint64_t floor_bytes() const noexcept HANARE_REQUIRES(lock_);
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
-    const uint64_t budget_bytes_;
+    uint64_t budget_bytes_;  // changed under lock_ (set_budget)
     const Replacement replacement_;
 
     sys::RankedLock lock_{sys::LockRank::kFrames};

@@ -5,11 +5,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/units.hpp"
 #include "pager/fault/fault_service.hpp"
 #include "pager/fault/faulter.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
 #include "pager/fault/views.hpp"
+#include "sys/clock.hpp"
 #include "sys/thread_state.hpp"
 #include "telemetry/raw_line.hpp"
 
@@ -74,6 +76,16 @@ FaultOutcome serve_unless_refused(Region& region, const void* address, bool writ
     return serve_fault(region, thread_state.faulter, address, write, kRepeatsMax);
 }
 
+// The kernel can give a signal to a thread only if the thread's stack is there, and cannot fault on
+// it itself.  So memory in which a stack pointer was seen stays: its block, and the one below, since
+// stacks grow and signal frames are large.
+void keep_stack(const void* context) noexcept {
+    constexpr uintptr_t kFrameBytesMax = 16 * kKiB;
+    const auto* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+    keep_stack_at(reinterpret_cast<const std::byte*>(registers[REG_RSP]));
+    keep_stack_at(reinterpret_cast<const std::byte*>(registers[REG_RSP]) - kFrameBytesMax);
+}
+
 bool serve_or_report(Region& region, const void* address, bool write) noexcept {
     const FaultOutcome outcome = serve_unless_refused(region, address, write);
     if (outcome.served() || outcome.was_told) return outcome.served();
@@ -97,6 +109,13 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
         region->leave();
         return false;
     }
+    if (!region->may_access(address)) {
+        // As the kernel would have said, had the program mapped it itself.
+        region->leave();
+        info->si_signo = SIGSEGV;
+        info->si_code = SEGV_MAPERR;
+        return false;
+    }
     const int saved_errno = errno;
     bool served = false;
     {
@@ -104,7 +123,12 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
         if (is_forked_child()) {
             served = report_forked(address);
         } else {
+            const uint64_t began_ns = region->is_adopted() ? sys::now_ns() : 0;
             served = serve_or_report(*region, address, is_write(context));
+            if (region->is_adopted()) {
+                region->pager->note_wait(sys::now_ns() - began_ns);
+                keep_stack(context);
+            }
         }
     }
     region->leave();
@@ -114,6 +138,18 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
     }
     errno = saved_errno;
     return served;
+}
+
+void keep_stack_at(const std::byte* stack_pointer) noexcept {
+    Region* const region = region_table().enter(stack_pointer);
+    if (region == nullptr) return;
+    const uint32_t index = region->index_of(stack_pointer);
+    if (region->is_adopted() && region->may_access(stack_pointer) &&
+        (region->access_of(index).fetch_or(block_access::kStack) & block_access::kStack) == 0) {
+        const FaultScope scope;
+        region->pager->pin_for_good(*region, index);
+    }
+    region->leave();
 }
 
 FaultScope::FaultScope() noexcept { ++thread_state.depth; }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 
 #include "base/result.hpp"
 
@@ -17,6 +18,10 @@ bool receive_fault(int signal_number, siginfo_t* info, void* context) noexcept;
 // Claims SIGBUS for the pager, and `fault_signal` if it is another; the first call for a signal
 // does the work.  Normal context (claim.cpp).
 Result<void> claim_faults(int fault_signal);
+
+// If that is far memory which was adopted: its block never leaves again.  Any thread,
+// async-signal-safe.
+void keep_stack_at(const std::byte* stack_pointer) noexcept;
 
 // True while the calling thread serves a fault.  Tests use it to trap what must not happen there.
 bool in_fault_handler() noexcept;

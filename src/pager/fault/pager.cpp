@@ -475,7 +475,9 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) n
 }
 
 hanare_status Pager::write_now(Frame& frame) noexcept {
-    prepare_write(frame);
+    if (const hanare_status status = prepare_write(frame); status != HANARE_STATUS_OK) {
+        return status;
+    }
     for (;;) {
         const hanare_status status = store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
         if (status != HANARE_STATUS_OK || !prepare_next_write(frame)) return status;
@@ -539,7 +541,16 @@ hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty) noexce
     return HANARE_STATUS_OK;
 }
 
-void Pager::prepare_write(Frame& frame) noexcept {
+hanare_status Pager::prepare_write(Frame& frame) noexcept {
+    if (frame.region->has_slots()) {
+        const hanare_status status = own_place(*frame.region, frame);
+        if (status != HANARE_STATUS_OK) return status;
+    }
+    prepare_run(frame);
+    return HANARE_STATUS_OK;
+}
+
+void Pager::prepare_run(Frame& frame) noexcept {
     const Region& region = *frame.region;
     read_ahead_depth_.note_other_use();
     uint32_t first = 0;
@@ -564,7 +575,7 @@ void Pager::prepare_write(Frame& frame) noexcept {
 
 bool Pager::prepare_next_write(Frame& frame) noexcept {
     if (!frame.sparse || frame.unwritten == 0) return false;
-    prepare_write(frame);
+    prepare_run(frame);
     return true;
 }
 

@@ -75,6 +75,9 @@ public:
         keeper_ = keeper;
         works_ahead_ = works_ahead;
     }
+    // For regions whose blocks have no fixed place in the store.  Before there are any.
+    void set_slots(store::SlotTable* slots) noexcept { slots_ = slots; }
+    store::SlotTable& slots() noexcept { return *slots_; }
     // For engines whose faults threads serve; else nullptr.
     void set_fault_service(FaultService* service) noexcept { fault_service_ = service; }
     FaultService* fault_service() const noexcept { return fault_service_; }
@@ -132,14 +135,36 @@ public:
     // Forgets the content of a block: it is absent then, and zeros.  A pinned block keeps it.
     hanare_status discard(Region& region, uint32_t index) noexcept;
 
+    // Memory that was adopted from a program (adopted.cpp).  hold: brings the blocks of
+    // [begin, end), which the caller has published in `holds`, into memory, for a system call.
+    // pin_for_good: a block stays in memory until it is discarded with force.
+    hanare_status hold(Region& region, const std::byte* begin, const std::byte* end,
+                       bool write) noexcept;
+    void pin_for_good(Region& region, uint32_t index) noexcept;
+    void unpin_for_good(Region& region, uint32_t index) noexcept;
+    // Takes a block out of the address space, its content kept in its frame or in the store; a
+    // pinned one stays: BUSY.
+    hanare_status hide(Region& region, uint32_t index) noexcept;
+    // What a block holds is from now on at another one, of the same region and empty.
+    hanare_status relocate(Region& region, uint32_t from, uint32_t to) noexcept;
+    // Forgets what parts of a block hold, as far as that needs no access to them; the others of
+    // `parts`, which the caller has to fill with zeros, are returned.
+    uint64_t discard_parts(Region& region, uint32_t index, uint64_t parts) noexcept;
+
     // Evicts one block in the calling thread; false when there is none or it failed.
     bool evict_one() noexcept;
 
     // Prepares frame.io and the checksums for writing the frame's block, or the first run of dirty
-    // parts of a sparse one.
-    void prepare_write(Frame& frame) noexcept;
+    // parts of a sparse one.  STORE_FULL: there is no room for it, or for a copy of its own.
+    hanare_status prepare_write(Frame& frame) noexcept;
     // After a write that succeeded: prepares the next run, if there is another.
     bool prepare_next_write(Frame& frame) noexcept;
+
+    // Nanoseconds that threads have waited for faults to be served, in all.
+    uint64_t wait_ns() const noexcept { return wait_ns_.load(std::memory_order_relaxed); }
+    void note_wait(uint64_t nanoseconds) noexcept {
+        wait_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
+    }
 
     // How many reads from the store were begun; wraps.
     uint32_t reads_begun() const noexcept { return reads_begun_.load(std::memory_order_relaxed); }
@@ -250,6 +275,12 @@ private:
     enum class Eviction { kDone, kFailed, kNoVictim };
     Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;
     hanare_status write_now(Frame& frame) noexcept;
+    void prepare_run(Frame& frame) noexcept;
+    hanare_status own_place(Region& region, const Frame& frame) noexcept;
+    hanare_status copy_parts(Region& region, uint32_t index, uint64_t parts, uint64_t from,
+                             uint64_t to) noexcept;
+    uint32_t take_slot(const Region& region, uint32_t index) noexcept;
+    void give_up_place(Region& region, uint32_t index) noexcept;
     template <typename Step>
     int retry_after_evictions(Step step) noexcept;
     FilePlace place_of(const Region& region, uint32_t index) const noexcept;
@@ -292,9 +323,11 @@ private:
     ReadAheadDepth read_ahead_depth_;
     std::atomic<uint32_t> reads_begun_{0};
     std::atomic<uint64_t> begun_bytes_{0};
+    std::atomic<uint64_t> wait_ns_{0};
     AheadReads reads_;
     PartReads part_reads_;
     const sys::Mapping zeros_;
+    store::SlotTable* slots_ = nullptr;
     KeeperSignal* keeper_ = nullptr;
     bool works_ahead_ = false;
     FaultService* fault_service_ = nullptr;

@@ -33,6 +33,14 @@ inline void count(std::atomic<uint64_t>& counter, uint64_t amount = 1) noexcept 
     counter.fetch_add(amount, std::memory_order_relaxed);
 }
 
+// What the program may do with a block of memory that was adopted from it.
+namespace block_access {
+inline constexpr uint8_t kUsable = 1;   // some of it is mapped, as the program sees it
+inline constexpr uint8_t kForeign = 2;  // some of it is mapped by the kernel, in another way
+inline constexpr uint8_t kStack = 4;    // a stack pointer was seen in it: it stays in memory
+inline constexpr uint8_t kGuarded = 8;  // pinned, since the kernel protects or maps some of it
+}  // namespace block_access
+
 struct Region {
     // Constant after construction.
     Pager* pager = nullptr;
@@ -49,6 +57,11 @@ struct Region {
     uint32_t block_count = 0;
     uint64_t store_offset = 0;
     uint64_t requested_bytes = 0;
+    // Of regions in which a program's own memory lies (Pool::adopt): what it may do with each
+    // block, one byte each (BlockAccess).  Not mapped: everything.
+    sys::Mapping access_table;
+    // And for each block one more than the slot of the store that holds its content, 0: none yet.
+    sys::Mapping slot_table;
 
     // Own synchronisation.
     std::atomic<hanare_advice> advice{HANARE_ADVICE_NORMAL};
@@ -72,7 +85,20 @@ struct Region {
         return begin() + (static_cast<uint64_t>(index) << block_shift);
     }
     uint64_t offset_of(uint32_t index) const {
-        return store_offset + (static_cast<uint64_t>(index) << block_shift);
+        if (!has_slots()) return store_offset + (static_cast<uint64_t>(index) << block_shift);
+        return offset_of_slot(slots()[index].load(std::memory_order_relaxed));
+    }
+    // Of an entry of slots(); what is not there lies nowhere.
+    uint64_t offset_of_slot(uint32_t entry) const {
+        return static_cast<uint64_t>(entry - 1) << block_shift;
+    }
+    // Where the store holds a block's content goes with the content.
+    void move_place(uint32_t from, uint32_t to) noexcept {
+        const uint32_t slot = slots()[from].exchange(0, std::memory_order_relaxed);
+        slots()[to].store(slot, std::memory_order_relaxed);
+    }
+    std::atomic<uint32_t>* slots() const {
+        return reinterpret_cast<std::atomic<uint32_t>*>(slot_table.address());
     }
     // Parts of a block are numbered from 0; sets of them are masks of 64 bits.
     uint32_t part_of(const void* address) const {
@@ -94,6 +120,16 @@ struct Region {
         return (frame & Block::kSparseFrame) != 0
                    ? sparse_class->frame(frame & ~Block::kSparseFrame)
                    : frame_class->frame(frame);
+    }
+
+    bool has_slots() const { return slot_table.address() != nullptr; }
+    bool is_adopted() const { return access_table.address() != nullptr; }
+    std::atomic<uint8_t>& access_of(uint32_t index) const {
+        return reinterpret_cast<std::atomic<uint8_t>*>(access_table.address())[index];
+    }
+    bool may_access(const void* address) const {
+        return !is_adopted() || (access_of(index_of(address)).load(std::memory_order_relaxed) &
+                                 block_access::kUsable) != 0;
     }
 
     // Added before the pages can be used, so that who has used one finds it counted; only that a

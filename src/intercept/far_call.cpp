@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "intercept/far_call.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "sys/raw_thread.hpp"
+
+namespace hanare::intercept {
+
+namespace {
+
+using Kind = ArgumentKind;
+using pager::block_access::kUsable;
+
+// An argument of that size is copied; what may be transferred sooner than it is copied is held,
+// unless the call may sleep.
+constexpr uint64_t kBounceBytesMax = 16 << 10;
+constexpr uint64_t kBounceBytesMaxAsleep = 48 << 10;
+constexpr uint64_t kTextBytesMax = 4096;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kVectorsMax = 1024;  // as the kernel's UIO_MAXIOV
+constexpr uint32_t kRepeatsMax = 64;
+
+std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
+
+// memcpy may use vector registers.
+void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) noexcept {
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+bool is_written(Kind kind) {
+    return kind == Kind::kOut || kind == Kind::kInOut || kind == Kind::kVectorOut ||
+           kind == Kind::kMessageOut || kind == Kind::kMessagesOut || kind == Kind::kWord;
+}
+
+// The upper half of an int's register is anything.
+uint64_t count_of(const hook::SystemCall& call, const ArgumentSize& size) {
+    const uint64_t count = call.arguments[size.argument];
+    return size.is_int ? static_cast<uint32_t>(count) : count;
+}
+
+bool is_regular(uint64_t file) noexcept {
+    struct stat status;
+    if (sys::raw_call3(SYS_fstat, file, reinterpret_cast<uint64_t>(&status), 0) != 0) return false;
+    return S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode);
+}
+
+// Calls in whose place several shorter ones do the same.
+bool may_be_divided(uint64_t number) {
+    switch (number) {
+        case SYS_read:
+        case SYS_write:
+        case SYS_pread64:
+        case SYS_pwrite64:
+        case SYS_sendto:
+        case SYS_recvfrom:
+        case SYS_readv:
+        case SYS_writev:
+        case SYS_preadv:
+        case SYS_pwritev:
+        case SYS_preadv2:
+        case SYS_pwritev2: return true;
+        default: return false;
+    }
+}
+
+bool has_offset(uint64_t number) {
+    switch (number) {
+        case SYS_pread64:
+        case SYS_pwrite64:
+        case SYS_preadv:
+        case SYS_pwritev:
+        case SYS_preadv2:
+        case SYS_pwritev2: return true;
+        default: return false;
+    }
+}
+
+struct HoldRequest {
+    pager::Region* region;
+    const std::byte* begin;
+    const std::byte* end;
+    bool write;
+};
+
+pager::FrameTable& pool_frames(const Space& space) {
+    for (size_t index = 0;; ++index) {
+        if (pager::Region* region = space.region_at(index)) return region->pager->frames();
+    }
+}
+
+// Somebody may wait for what was held.
+void note_progress(void* frames) { static_cast<pager::FrameTable*>(frames)->note_progress(); }
+
+void hold_slowly(void* context) {
+    const auto& request = *static_cast<const HoldRequest*>(context);
+    static_cast<void>(
+        request.region->pager->hold(*request.region, request.begin, request.end, request.write));
+}
+
+}  // namespace
+
+bool FarCall::is_wanted(const Space& space, const hook::SystemCall& call,
+                        const SystemCallArguments& row) {
+    for (const Argument& argument : row.pointers()) {
+        const uint64_t address = call.arguments[argument.index];
+        if (address == 0) continue;
+        if (space.contains(address) || space.contains(address + kTextBytesMax)) return true;
+        if (argument.holds_addresses && argument.uncertain) continue;
+        // What lies elsewhere may tell of far memory.
+        if (argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut) {
+            const auto* vectors = reinterpret_cast<const iovec*>(address);
+            const uint64_t count =
+                std::min(count_of(call, argument.size), kVectorsMax);
+            for (uint64_t index = 0; index < count; ++index) {
+                const auto base = reinterpret_cast<uint64_t>(vectors[index].iov_base);
+                if (space.overlaps(base, base + vectors[index].iov_len)) return true;
+            }
+        } else if (argument.kind == Kind::kMessageIn || argument.kind == Kind::kMessageOut) {
+            const auto* message = reinterpret_cast<const msghdr*>(address);
+            const auto is_far = [&](const void* at, size_t bytes) {
+                const auto begin = reinterpret_cast<uint64_t>(at);
+                return bytes != 0 && space.overlaps(begin, begin + bytes);
+            };
+            if (is_far(message->msg_name, message->msg_namelen) ||
+                is_far(message->msg_control, message->msg_controllen) ||
+                is_far(message->msg_iov, message->msg_iovlen * sizeof(iovec))) {
+                return true;
+            }
+            for (size_t index = 0; index < std::min(message->msg_iovlen, kVectorsMax); ++index) {
+                const iovec& vector = message->msg_iov[index];
+                if (is_far(vector.iov_base, vector.iov_len)) return true;
+            }
+        } else if (argument.kind == Kind::kTexts || argument.kind == Kind::kMessagesIn ||
+                   argument.kind == Kind::kMessagesOut) {
+            return true;
+        } else if (argument.kind == Kind::kIn || argument.kind == Kind::kOut) {
+            // A buffer may begin in front of far memory.
+            if (argument.size.kind != ArgumentSize::Kind::kCounted) continue;
+            const uint64_t bytes =
+                count_of(call, argument.size) * argument.size.unit + argument.size.extra;
+            if (address + bytes > address && space.overlaps(address, address + bytes)) return true;
+        }
+    }
+    return false;
+}
+
+uint64_t FarCall::size_of(const Argument& argument) const {
+    const ArgumentSize& size = argument.size;
+    const uint64_t count = count_of(call_, size);
+    switch (size.kind) {
+        case ArgumentSize::Kind::kNone: return 0;
+        case ArgumentSize::Kind::kFixed: return size.unit;
+        case ArgumentSize::Kind::kCounted: return count * size.unit + size.extra;
+        case ArgumentSize::Kind::kBits: return (count + 63) / 64 * 8;
+        case ArgumentSize::Kind::kPages: return (count + kPageBytes - 1) / kPageBytes * size.unit;
+        case ArgumentSize::Kind::kLengthAt:
+            return count == 0 ? 0 : *reinterpret_cast<const uint32_t*>(count) + size.extra;
+        case ArgumentSize::Kind::kIoctl: {
+            const uint64_t told = call_.arguments[1] >> 16 & 0x3fff;
+            return told != 0 ? told : size.unit;
+        }
+    }
+    return 0;
+}
+
+uint64_t FarCall::vectors_bytes(const Argument& argument) const {
+    const auto* vectors = reinterpret_cast<const Vector*>(call_.arguments[argument.index]);
+    const uint64_t count = std::min(count_of(call_, argument.size), kVectorsMax);
+    uint64_t bytes = 0;
+    for (uint64_t index = 0; index < count; ++index) {
+        if (space_.overlaps(vectors[index].base, vectors[index].base + vectors[index].bytes)) {
+            bytes += vectors[index].bytes;
+        }
+    }
+    return bytes;
+}
+
+bool FarCall::is_bulk(const SystemCallArguments& row, const Argument& argument) const {
+    if (!may_be_divided(row.number) || call_.arguments[argument.index] == 0) return false;
+    if (argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut) {
+        return vectors_bytes(argument) > piece_bytes_;
+    }
+    return argument.index == 1 && size_of(argument) > piece_bytes_;
+}
+
+int64_t FarCall::make(const SystemCallArguments& row) {
+    for (const Argument& argument : row.pointers()) {
+        if (!is_bulk(row, argument)) continue;
+        const bool vector =
+            argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut;
+        return vector ? make_vector_in_pieces(row, argument) : make_in_pieces(row, argument);
+    }
+    return make_once(row);
+}
+
+// As one call of the kernel's that is interrupted or comes to the end: what was transferred until
+// then.  A stream may have no more for now, so what has come is all that is waited for.
+int64_t FarCall::make_in_pieces(const SystemCallArguments& row, const Argument& argument) {
+    const uint64_t begin = call_.arguments[1];
+    const uint64_t bytes = call_.arguments[2];
+    const uint64_t offset = call_.arguments[3];
+    constexpr uint64_t kWaitAll = MSG_WAITALL;
+    const bool goes_on = argument.kind == Kind::kIn || is_regular(call_.arguments[0]) ||
+                         (row.number == SYS_recvfrom && (call_.arguments[3] & kWaitAll) != 0);
+    uint64_t done = 0;
+    int64_t result = 0;
+    while (done < bytes) {
+        const uint64_t piece = std::min<uint64_t>(piece_bytes_, bytes - done);
+        call_.arguments[1] = begin + done;
+        call_.arguments[2] = piece;
+        if (has_offset(row.number)) call_.arguments[3] = offset + done;
+        result = make_once(row);
+        if (result <= 0) break;
+        done += static_cast<uint64_t>(result);
+        if (static_cast<uint64_t>(result) < piece || !goes_on) break;
+    }
+    call_.arguments[1] = begin;
+    call_.arguments[2] = bytes;
+    call_.arguments[3] = offset;
+    return done > 0 ? static_cast<int64_t>(done) : result;
+}
+
+int64_t FarCall::make_vector_in_pieces(const SystemCallArguments& row, const Argument& argument) {
+    constexpr size_t kAtOnce = 8;
+    const uint64_t address = call_.arguments[1];
+    const uint64_t count = call_.arguments[2];
+    const uint64_t offset = call_.arguments[3];
+    const auto* vectors = reinterpret_cast<const Vector*>(address);
+    const bool goes_on = argument.kind == Kind::kVectorIn || is_regular(call_.arguments[0]);
+    const bool moves_offset = has_offset(row.number) && offset != ~uint64_t{0};
+    Vector piece[kAtOnce];
+    uint64_t done = 0;
+    uint64_t index = 0;
+    uint64_t within = 0;  // of vectors[index], done already
+    int64_t result = 0;
+    while (index < count) {
+        size_t pieces = 0;
+        uint64_t wanted = 0;
+        for (uint64_t at = index, from = within;
+             at < count && pieces < kAtOnce && wanted < piece_bytes_; ++at, from = 0) {
+            const uint64_t bytes = std::min(vectors[at].bytes - from, piece_bytes_ - wanted);
+            piece[pieces].base = vectors[at].base + from;
+            piece[pieces].bytes = bytes;
+            ++pieces;
+            wanted += bytes;
+        }
+        call_.arguments[1] = reinterpret_cast<uint64_t>(&piece[0]);
+        call_.arguments[2] = pieces;
+        if (moves_offset) call_.arguments[3] = offset + done;
+        result = make_once(row);
+        if (result <= 0 && wanted > 0) break;
+        done += static_cast<uint64_t>(result);
+        for (uint64_t left = static_cast<uint64_t>(result); index < count;) {
+            const uint64_t rest = vectors[index].bytes - within;
+            if (left < rest) {
+                within += left;
+                break;
+            }
+            left -= rest;
+            within = 0;
+            ++index;
+        }
+        if (static_cast<uint64_t>(result) < wanted || !goes_on) break;
+    }
+    call_.arguments[1] = address;
+    call_.arguments[2] = count;
+    call_.arguments[3] = offset;
+    return done > 0 ? static_cast<int64_t>(done) : result;
+}
+
+int64_t FarCall::make_once(const SystemCallArguments& row) {
+    pager::holds.drop_left(reinterpret_cast<uintptr_t>(call_.stack));
+    for (uint32_t repeats = 0;; ++repeats) {
+        uint64_t arguments[6];
+        const int64_t result = make_prepared(row, arguments);
+        // What was only touched may have gone before the kernel came to it.
+        if (result != -EFAULT || !is_touched_ || row.consumes || repeats == kRepeatsMax) {
+            return result;
+        }
+    }
+}
+
+int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6]) {
+    for (size_t index = 0; index < 6; ++index) arguments[index] = call_.arguments[index];
+    copies_count_ = 0;
+    holds_count_ = 0;
+    vectors_local_ = nullptr;
+    message_local_ = nullptr;
+    for (const Argument& argument : row.pointers()) {
+        const uint64_t address = arguments[argument.index];
+        if (address == 0) continue;
+        const bool writes = is_written(argument.kind);
+        uint64_t& placed = arguments[argument.index];
+        switch (argument.kind) {
+            case Kind::kText:
+                if (argument.uncertain) {
+                    touch(address, kTextBytesMax, false);
+                } else {
+                    placed = place_text(address);
+                }
+                break;
+            case Kind::kTexts: touch_texts(address); break;
+            case Kind::kVectorIn:
+            case Kind::kVectorOut:
+                if (argument.uncertain || argument.kept) {
+                    touch(address, size_of(argument), true);
+                } else {
+                    placed = place_vectors(address, count_of(call_, argument.size), writes,
+                                           row.may_block);
+                }
+                break;
+            case Kind::kMessageIn:
+            case Kind::kMessageOut:
+                placed = place_message(address, writes, row.may_block);
+                break;
+            case Kind::kMessagesIn:
+            case Kind::kMessagesOut:
+                touch_messages(address, count_of(call_, argument.size), writes);
+                break;
+            case Kind::kWord: touch(address, sizeof(uint32_t), false); break;
+            case Kind::kIn:
+            case Kind::kOut:
+            case Kind::kInOut: {
+                const uint64_t bytes = size_of(argument);
+                if (argument.uncertain || argument.kept) {
+                    touch(address, bytes, writes);
+                } else {
+                    placed = place(argument, address, bytes, row.may_block);
+                }
+                if (argument.holds_addresses && !argument.uncertain) {
+                    for (uint64_t at = 0; at + 8 <= std::min<uint64_t>(bytes, 512); at += 8) {
+                        const uint64_t inner = *reinterpret_cast<const uint64_t*>(address + at);
+                        if (is_far(inner)) touch(inner, 256, true);
+                    }
+                }
+                break;
+            }
+        }
+    }
+    const int64_t result = hook::raw_system_call(row.number, arguments);
+    copy_vectors_back(result);
+    copy_message_back(result);
+    copy_back(result);
+    release();
+    return result;
+}
+
+uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t bytes,
+                        bool may_block) {
+    if (bytes == 0 || address + bytes < address || !space_.overlaps(address, address + bytes)) {
+        return address;
+    }
+    const bool writes = is_written(argument.kind);
+    const uint64_t most = may_block ? kBounceBytesMaxAsleep : kBounceBytesMax;
+    if (bytes > most || !space_.may_access(address, bytes)) {
+        hold(address, bytes, writes);
+        return address;
+    }
+    std::byte* const local = copies_count_ < kCopiesMax ? bounce_.take(bytes) : nullptr;
+    if (local == nullptr) {
+        hold(address, bytes, writes);
+        return address;
+    }
+    // What the kernel does not write must be as it was.
+    if (!writes || argument.result_unit == 0) copy_bytes(local, pointer(address), bytes);
+    if (writes) {
+        Copy& noted = copies_[copies_count_++];
+        noted.far = pointer(address);
+        noted.local = local;
+        noted.bytes = bytes;
+        noted.result_unit = argument.result_unit;
+        noted.extra = argument.size.extra;
+    }
+    return reinterpret_cast<uint64_t>(local);
+}
+
+uint64_t FarCall::place_text(uint64_t address) {
+    if (!space_.overlaps(address, address + kTextBytesMax)) return address;
+    std::byte* const local = bounce_.left() >= kTextBytesMax ? bounce_.take(kTextBytesMax) : nullptr;
+    if (local == nullptr) {
+        touch(address, kTextBytesMax, false);
+        return address;
+    }
+    for (uint64_t at = 0; at < kTextBytesMax; ++at) {
+        // Where the program has nothing mapped, that is what the kernel shall find, too.
+        if ((at == 0 || (address + at) % kPageBytes == 0) && !space_.may_access(address + at, 1)) {
+            return address;
+        }
+        local[at] = *pointer(address + at);
+        if (local[at] == std::byte{0}) return reinterpret_cast<uint64_t>(local);
+    }
+    return address;  // too long for a path; for other texts it is held by being touched
+}
+
+uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block) {
+    if (count == 0 || count > kVectorsMax) return address;
+    const auto* vectors = reinterpret_cast<const Vector*>(address);
+    if (space_.overlaps(address, address + count * sizeof(Vector)) &&
+        !space_.may_access(address, count * sizeof(Vector))) {
+        return address;
+    }
+    auto* const local = reinterpret_cast<Vector*>(bounce_.take(count * sizeof(Vector)));
+    if (local == nullptr) {
+        touch(address, count * sizeof(Vector), false);
+        for (uint64_t index = 0; index < count; ++index) {
+            touch(vectors[index].base, vectors[index].bytes, writes);
+        }
+        return address;
+    }
+    const uint64_t most = may_block ? kBounceBytesMaxAsleep : kBounceBytesMax;
+    for (uint64_t index = 0; index < count; ++index) {
+        const uint64_t base = vectors[index].base;
+        const uint64_t bytes = vectors[index].bytes;
+        local[index].base = base;
+        local[index].bytes = bytes;
+        if (bytes == 0 || base + bytes < base || !space_.overlaps(base, base + bytes)) continue;
+        std::byte* const copied = bytes <= most && space_.may_access(base, bytes)
+                                      ? bounce_.take(bytes)
+                                      : nullptr;
+        if (copied == nullptr) {
+            hold(base, bytes, writes);
+            continue;
+        }
+        if (!writes) copy_bytes(copied, pointer(base), bytes);
+        local[index].base = reinterpret_cast<uint64_t>(copied);
+    }
+    if (writes) {
+        vectors_far_ = address;
+        vectors_local_ = local;
+        vectors_count_ = count;
+    }
+    return reinterpret_cast<uint64_t>(local);
+}
+
+uint64_t FarCall::place_message(uint64_t address, bool writes, bool may_block) {
+    if (space_.overlaps(address, address + sizeof(msghdr)) &&
+        !space_.may_access(address, sizeof(msghdr))) {
+        return address;
+    }
+    const auto* message = reinterpret_cast<const msghdr*>(address);
+    auto* const local = reinterpret_cast<msghdr*>(bounce_.take(sizeof(msghdr)));
+    if (local == nullptr) {
+        touch(address, sizeof(msghdr), writes);
+        return address;
+    }
+    copy_bytes(reinterpret_cast<std::byte*>(local), pointer(address), sizeof(msghdr));
+    Argument part;
+    part.kind = writes ? Kind::kInOut : Kind::kIn;
+    local->msg_name = pointer(place(part, reinterpret_cast<uint64_t>(message->msg_name),
+                                    message->msg_namelen, may_block));
+    local->msg_control = pointer(place(part, reinterpret_cast<uint64_t>(message->msg_control),
+                                       message->msg_controllen, may_block));
+    local->msg_iov = reinterpret_cast<iovec*>(
+        place_vectors(reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes,
+                      may_block));
+    if (writes) {
+        message_far_ = address;
+        message_local_ = reinterpret_cast<const std::byte*>(local);
+    }
+    return reinterpret_cast<uint64_t>(local);
+}
+
+void FarCall::touch_texts(uint64_t address) {
+    for (uint64_t at = address;; at += 8) {
+        if (is_far(at)) touch(at, 8, false);
+        if (is_far(at) && !space_.may_access(at, 8)) return;
+        const uint64_t text = *reinterpret_cast<const uint64_t*>(at);
+        if (text == 0) return;
+        if (!space_.overlaps(text, text + kTextBytesMax)) continue;
+        for (uint64_t character = text;; ++character) {
+            if (!is_far(character)) {
+                if (*pointer(character) == std::byte{0}) break;
+                continue;
+            }
+            if (!space_.may_access(character, 1)) break;
+            is_touched_ = true;
+            if (*pointer(character) == std::byte{0}) break;
+        }
+    }
+}
+
+void FarCall::touch_messages(uint64_t address, uint64_t count, bool writes) {
+    const auto* messages = reinterpret_cast<const mmsghdr*>(address);
+    for (uint64_t index = 0; index < std::min(count, kVectorsMax); ++index) {
+        touch(reinterpret_cast<uint64_t>(&messages[index]), sizeof(mmsghdr), true);
+        const msghdr& message = messages[index].msg_hdr;
+        touch(reinterpret_cast<uint64_t>(message.msg_name), message.msg_namelen, writes);
+        touch(reinterpret_cast<uint64_t>(message.msg_control), message.msg_controllen, writes);
+        touch(reinterpret_cast<uint64_t>(message.msg_iov), message.msg_iovlen * sizeof(iovec),
+              false);
+        for (size_t vector = 0; vector < message.msg_iovlen; ++vector) {
+            const iovec& part = message.msg_iov[vector];
+            touch(reinterpret_cast<uint64_t>(part.iov_base), part.iov_len, writes);
+        }
+    }
+}
+
+// Published first, then looked at: whoever evicts does it the other way round.
+void FarCall::hold(uint64_t address, uint64_t bytes, bool write) {
+    const uint64_t end = address + bytes;
+    for (size_t index = 0; index < Space::kAreas; ++index) {
+        pager::Region* const region = space_.region_at(index);
+        if (region == nullptr) continue;
+        const uint64_t from = std::max(address, reinterpret_cast<uint64_t>(region->begin()));
+        const uint64_t to = std::min(end, reinterpret_cast<uint64_t>(region->end()));
+        if (from >= to || !space_.may_access(from, to - from)) continue;
+        pager::Holds::Hold* const held =
+            holds_count_ < kHoldsMax
+                ? pager::holds.publish(from, to, reinterpret_cast<uintptr_t>(call_.stack))
+                : nullptr;
+        if (held != nullptr) {
+            holds_[holds_count_++] = held;
+        } else {
+            is_touched_ = true;
+        }
+        bool present = true;
+        const uint32_t last = region->index_of(pointer(to - 1));
+        for (uint32_t block = region->index_of(pointer(from)); block <= last; ++block) {
+            const uint32_t word = region->block(block).load();
+            present = present && (write ? pager::block_word::state(word) ==
+                                              pager::BlockState::kWritable
+                                        : pager::block_word::resident(word));
+        }
+        if (present) continue;
+        HoldRequest request;
+        request.region = region;
+        request.begin = pointer(from);
+        request.end = pointer(to);
+        request.write = write;
+        hook::hanare_hook_with_vector_registers(hold_slowly, &request);
+    }
+}
+
+void FarCall::touch(uint64_t address, uint64_t bytes, bool write) {
+    if (bytes == 0 || address + bytes < address || !space_.overlaps(address, address + bytes)) {
+        return;
+    }
+    const uint64_t end = address + bytes;
+    for (uint64_t at = address; at < end; at = (at / kPageBytes + 1) * kPageBytes) {
+        if (!is_far(at)) continue;
+        if (!space_.may_access(at, 1)) return;
+        is_touched_ = true;
+        auto* const byte = reinterpret_cast<uint8_t*>(at);
+        if (write) {
+            __atomic_fetch_or(byte, uint8_t{0}, __ATOMIC_RELAXED);
+        } else {
+            static_cast<void>(*static_cast<volatile uint8_t*>(byte));
+        }
+    }
+}
+
+void FarCall::copy_back(int64_t result) {
+    for (size_t index = 0; index < copies_count_; ++index) {
+        const Copy& noted = copies_[index];
+        uint64_t bytes = noted.bytes;
+        if (noted.result_unit != 0) {
+            if (result <= 0) continue;
+            bytes = std::min(bytes,
+                             static_cast<uint64_t>(result) * noted.result_unit + noted.extra);
+        }
+        copy_bytes(noted.far, noted.local, bytes);
+    }
+}
+
+void FarCall::copy_vectors_back(int64_t result) {
+    if (vectors_local_ == nullptr || result <= 0) return;
+    const auto* vectors = reinterpret_cast<const Vector*>(vectors_far_);
+    auto left = static_cast<uint64_t>(result);
+    for (uint64_t index = 0; index < vectors_count_ && left > 0; ++index) {
+        const uint64_t bytes = std::min(left, vectors[index].bytes);
+        if (vectors_local_[index].base != vectors[index].base) {
+            copy_bytes(pointer(vectors[index].base), pointer(vectors_local_[index].base), bytes);
+        }
+        left -= bytes;
+    }
+}
+
+// Lengths and flags; addresses stay the program's.
+void FarCall::copy_message_back(int64_t result) {
+    if (message_local_ == nullptr || result < 0) return;
+    const auto* local = reinterpret_cast<const msghdr*>(message_local_);
+    auto* const message = reinterpret_cast<msghdr*>(message_far_);
+    message->msg_namelen = local->msg_namelen;
+    message->msg_controllen = local->msg_controllen;
+    message->msg_flags = local->msg_flags;
+}
+
+void FarCall::release() {
+    for (size_t index = 0; index < holds_count_; ++index) {
+        pager::Holds::release(*holds_[index]);
+    }
+    if (holds_count_ > 0 && pool_frames(space_).is_waited_for()) {
+        hook::hanare_hook_with_vector_registers(note_progress, &pool_frames(space_));
+    }
+    bounce_.leave();
+}
+
+}  // namespace hanare::intercept

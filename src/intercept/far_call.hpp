@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FarCall: one system call of the program's some of whose arguments lie in far memory.  Makes the
+// call so that the kernel never meets absent memory, which it would answer with EFAULT, or with half
+// of what was asked for, after it may have taken a datagram, a connection or a child's status:
+//
+//   small arguments   are copied to local memory and back (bounce.hpp)
+//   bulk buffers      are brought in and held (pager/fault/holds.hpp) while the call lasts
+//   longer transfers  are made in pieces, so that buffers may be larger than local memory
+//   strings           are copied as far as they fit
+//   futex words, and what no table describes, are touched, and the call repeated after EFAULT
+//
+// Async-signal-safe; compiled for general registers only.  Not noexcept: a cancelled thread unwinds
+// through it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hook/rewrite/system_call.hpp"
+#include "intercept/arguments.hpp"
+#include "intercept/bounce.hpp"
+#include "intercept/space.hpp"
+#include "pager/fault/holds.hpp"
+
+namespace hanare::intercept {
+
+class FarCall {
+public:
+    // `piece_bytes`: of far memory, held at a time.
+    FarCall(Space& space, hook::SystemCall& call, size_t piece_bytes)
+        : space_(space),
+          call_(call),
+          bounce_(reinterpret_cast<uintptr_t>(call.stack)),
+          piece_bytes_(piece_bytes) {}
+
+    // Whether some argument lies in far memory.
+    static bool is_wanted(const Space& space, const hook::SystemCall& call,
+                          const SystemCallArguments& row);
+
+    // Makes it; the result.
+    int64_t make(const SystemCallArguments& row);
+
+private:
+    // What has to be copied back to far memory after the call.
+    struct Copy {
+        std::byte* far;
+        const std::byte* local;
+        size_t bytes;
+        uint16_t result_unit;
+        uint16_t extra;
+    };
+    struct Vector {
+        uint64_t base;
+        uint64_t bytes;
+    };
+
+    bool is_far(uint64_t address) const noexcept { return space_.contains(address); }
+    int64_t make_in_pieces(const SystemCallArguments& row, const Argument& argument);
+    int64_t make_vector_in_pieces(const SystemCallArguments& row, const Argument& argument);
+    int64_t make_once(const SystemCallArguments& row);
+    int64_t make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6]);
+    bool is_bulk(const SystemCallArguments& row, const Argument& argument) const;
+    uint64_t size_of(const Argument& argument) const;
+    uint64_t vectors_bytes(const Argument& argument) const;
+
+    uint64_t place(const Argument& argument, uint64_t address, uint64_t bytes, bool may_block);
+    uint64_t place_text(uint64_t address);
+    uint64_t place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block);
+    uint64_t place_message(uint64_t address, bool writes, bool may_block);
+    void touch_texts(uint64_t address);
+    void touch_messages(uint64_t address, uint64_t count, bool writes);
+    void hold(uint64_t address, uint64_t bytes, bool write);
+    void touch(uint64_t address, uint64_t bytes, bool write);
+    void copy_back(int64_t result);
+    void copy_vectors_back(int64_t result);
+    void copy_message_back(int64_t result);
+    void release();
+
+    static constexpr size_t kCopiesMax = 8;
+    static constexpr size_t kHoldsMax = pager::Holds::kPerThread;
+
+    Space& space_;
+    hook::SystemCall& call_;
+    BounceFrame bounce_;
+    const size_t piece_bytes_;
+    size_t copies_count_ = 0;
+    size_t holds_count_ = 0;
+    bool is_touched_ = false;  // something is neither held nor copied
+    // Of a vector or message: the program's iovecs and those that the kernel was given.
+    uint64_t vectors_far_ = 0;
+    const Vector* vectors_local_ = nullptr;
+    uint64_t vectors_count_ = 0;
+    uint64_t message_far_ = 0;
+    const std::byte* message_local_ = nullptr;
+    Copy copies_[kCopiesMax];
+    pager::Holds::Hold* holds_[kHoldsMax];
+};
+
+}  // namespace hanare::intercept

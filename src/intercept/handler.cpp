@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens in the place of each system call.  Compiled for general registers only; what needs
+// more is called with the program's vector registers saved.  Not noexcept where the program may be
+// cancelled.
+#include "intercept/handler.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "intercept/far_call.hpp"
+#include "intercept/forks.hpp"
+#include "pager/fault/handler.hpp"
+#include "sys/thread_count.hpp"
+
+namespace hanare::intercept {
+
+using hook::SystemCall;
+using hook::Verdict;
+
+namespace {
+
+constinit Space* the_space = nullptr;
+constinit size_t piece_bytes = 0;
+
+// One call of the space's, made with vector registers saved.
+struct SpaceCall {
+    SystemCall& call;
+    int64_t result;
+};
+
+int protection_of(const SystemCall& call) { return static_cast<int>(call.arguments[2]); }
+
+void answer(void* context) {
+    auto& asked = *static_cast<SpaceCall*>(context);
+    const uint64_t(&a)[6] = asked.call.arguments;
+    Space& space = *the_space;
+    switch (asked.call.number) {
+        case SYS_brk: asked.result = space.brk(a[0]); break;
+        case SYS_mmap:
+            asked.result = space.mmap(a[0], a[1], protection_of(asked.call),
+                                      static_cast<int>(a[3]), static_cast<int>(a[4]),
+                                      static_cast<int64_t>(a[5]));
+            break;
+        case SYS_munmap: asked.result = space.munmap(a[0], a[1]); break;
+        case SYS_mprotect:
+        case SYS_pkey_mprotect:
+            asked.result = space.mprotect(a[0], a[1], protection_of(asked.call));
+            break;
+        case SYS_mremap:
+            asked.result = space.mremap(a[0], a[1], a[2], static_cast<int>(a[3]), a[4]);
+            break;
+        case SYS_madvise:
+            asked.result = space.madvise(a[0], a[1], static_cast<int>(a[2]));
+            break;
+        default: asked.result = space.ignore(a[0], a[1]); break;
+    }
+}
+
+void keep_stack(void* stack_pointer) {
+    pager::keep_stack_at(static_cast<const std::byte*>(stack_pointer));
+}
+
+// Whether a call that maps memory can concern the space, by comparisons only.
+bool concerns_space(const SystemCall& call) {
+    const uint64_t(&a)[6] = call.arguments;
+    switch (call.number) {
+        case SYS_brk: return true;
+        case SYS_mmap:
+            if ((a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0) {
+                return the_space->overlaps(a[0], a[0] + a[1]);
+            }
+            return (a[3] & MAP_ANONYMOUS) != 0 && a[1] >= the_space->threshold_bytes();
+        case SYS_mremap:
+            return the_space->overlaps(a[0], a[0] + a[1]) ||
+                   ((a[3] & MREMAP_FIXED) != 0 && the_space->overlaps(a[4], a[4] + a[2]));
+        default: return the_space->overlaps(a[0], a[0] + a[1] + 1);
+    }
+}
+
+Verdict handle_memory(SystemCall& call) {
+    if (!concerns_space(call)) return Verdict::kNative;
+    SpaceCall asked{call, kKernelAnswers};
+    hook::hanare_hook_with_vector_registers(answer, &asked);
+    if (asked.result == kKernelAnswers) return Verdict::kNative;
+    call.finish(asked.result);
+    return Verdict::kDone;
+}
+
+// SIGBUS stays with Hanare, whatever libc itself does with signals, as in the child of posix_spawn.
+// The program's own wishes never come here: hook/wrap_actions.cpp keeps them.
+bool changes_fault_action(const SystemCall& call) {
+    const auto* action = reinterpret_cast<const uint64_t*>(call.arguments[1]);
+    const uint64_t number = call.arguments[0];
+    if (action == nullptr || (number != SIGBUS && number != SIGSEGV)) return false;
+    constexpr uint64_t kIgnored = 1;
+    return action[0] <= kIgnored;
+}
+
+constexpr uint64_t kFaultBits = (uint64_t{1} << (SIGBUS - 1)) | (uint64_t{1} << (SIGSEGV - 1));
+
+// As to_kernel_mask() (hook/signal_mask.hpp) has it for masks that do not come from the program.
+uint64_t without_faults(uint64_t mask) {
+    constexpr uint64_t kStandIns = (uint64_t{1} << (SIGSTKFLT - 1)) | (uint64_t{1} << (63 - 1));
+    return (mask & kFaultBits) != 0 ? (mask & ~kFaultBits) | kStandIns : mask;
+}
+
+Verdict handle_mask(SystemCall& call) {
+    const auto* mask = reinterpret_cast<const uint64_t*>(call.arguments[1]);
+    if (mask == nullptr || call.arguments[0] == SIG_UNBLOCK || (*mask & kFaultBits) == 0) {
+        return handle_arguments(call);
+    }
+    const uint64_t kept = without_faults(*mask);
+    SystemCall changed = call;
+    changed.arguments[1] = reinterpret_cast<uint64_t>(&kept);
+    if (handle_arguments(changed) == Verdict::kNative) {
+        changed.finish(hook::raw_system_call(SYS_rt_sigprocmask, changed.arguments));
+    }
+    call.number = changed.number;
+    return Verdict::kDone;
+}
+
+// The kernel writes signal frames there, and cannot fault.
+Verdict handle_signal_stack(SystemCall& call) {
+    const auto* stack = reinterpret_cast<const stack_t*>(call.arguments[0]);
+    if (stack == nullptr || (stack->ss_flags & SS_DISABLE) != 0) return handle_arguments(call);
+    auto* const begin = static_cast<std::byte*>(stack->ss_sp);
+    for (size_t at = 0; at < stack->ss_size; at += 4096) {
+        if (the_space->contains(reinterpret_cast<uintptr_t>(begin + at))) {
+            hook::hanare_hook_with_vector_registers(keep_stack, begin + at);
+        }
+    }
+    return handle_arguments(call);
+}
+
+}  // namespace
+
+Verdict handle_arguments(SystemCall& call) {
+    const SystemCallArguments& row = arguments_of(call.number);
+    if (!FarCall::is_wanted(*the_space, call, row)) return Verdict::kNative;
+    the_space->count_protected_call();
+    FarCall far_call(*the_space, call, piece_bytes);
+    call.finish(far_call.make(row));
+    return Verdict::kDone;
+}
+
+void set_space(Space& space, size_t bytes_at_a_time) noexcept {
+    the_space = &space;
+    piece_bytes = bytes_at_a_time;
+}
+
+Space* space() noexcept { return the_space; }
+
+Verdict handle_system_call(SystemCall& call) {
+    if (sys::OwnThread::is_current()) return Verdict::kNative;
+    if (the_space->contains(reinterpret_cast<uintptr_t>(call.stack))) {
+        hook::hanare_hook_with_vector_registers(keep_stack, call.stack);
+    }
+    switch (call.number) {
+        case SYS_brk:
+        case SYS_mmap:
+        case SYS_munmap:
+        case SYS_mprotect:
+        case SYS_pkey_mprotect:
+        case SYS_mremap:
+        case SYS_madvise:
+        case SYS_mlock:
+        case SYS_mlock2:
+        case SYS_munlock:
+        case SYS_msync:
+        case SYS_mbind: return handle_memory(call);
+        case SYS_mlockall:
+            // It would bring all addresses that are set aside into memory.
+            call.finish(-EPERM);
+            return Verdict::kDone;
+        case SYS_io_uring_setup:
+        case SYS_io_setup:
+            // Their transfers go on when the call is over.  Programs have another way.
+            call.finish(-ENOSYS);
+            return Verdict::kDone;
+        case SYS_rt_sigaction:
+            if (!changes_fault_action(call)) return handle_arguments(call);
+            call.finish(0);
+            return Verdict::kDone;
+        case SYS_rt_sigprocmask: return handle_mask(call);
+        case SYS_sigaltstack: return handle_signal_stack(call);
+        case SYS_fork:
+        case SYS_clone:
+        case SYS_clone3: return handle_fork(call);
+        default: return handle_arguments(call);
+    }
+}
+
+}  // namespace hanare::intercept

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "intercept/space.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "base/units.hpp"
+#include "intercept/static_memory.hpp"
+#include "sys/futex.hpp"
+#include "sys/raw_call.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::intercept {
+
+namespace {
+
+// Addresses for mappings, and behind the break: as much as the system lets us have, down to the
+// least that is of use.
+constexpr uint64_t kMappingBytesMax = uint64_t{1} << 40;
+constexpr uint64_t kHeapBytesMax = uint64_t{1} << 38;
+constexpr uint64_t kAreaBytesMin = 64 * kMiB;
+
+constexpr int kReadWrite = PROT_READ | PROT_WRITE;
+constexpr int kFixed = MAP_FIXED | MAP_FIXED_NOREPLACE;
+// What must be as the program says it, and not in a region.
+constexpr int kNotAdopted =
+    MAP_GROWSDOWN | MAP_STACK | MAP_LOCKED | MAP_HUGETLB | MAP_32BIT | kFixed;
+
+bool is_private_anonymous(int flags) {
+    return (flags & MAP_TYPE) == MAP_PRIVATE && (flags & MAP_ANONYMOUS) != 0;
+}
+
+std::byte* pointer(uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+
+uintptr_t page_up(uintptr_t address) { return round_up(address, uintptr_t{kOsPageBytes}); }
+
+uintptr_t kernel_break(uintptr_t address) {
+    return static_cast<uintptr_t>(sys::raw::syscall(SYS_brk, address));
+}
+
+}  // namespace
+
+// Signals first, then the lock; faults may come.
+class HANARE_SCOPED_CAPABILITY Space::Lock {
+public:
+    explicit Lock(Space& space) noexcept HANARE_ACQUIRE(space.lock_) : guard_(space.lock_) {}
+    ~Lock() HANARE_RELEASE() {}
+
+private:
+    sys::SignalBlockButFaults signals_;
+    sys::LockGuard guard_;
+};
+
+Space::Space(const SpaceOptions& options)
+    : options_(options), first_break_(kernel_break(0)), break_(first_break_) {}
+
+template <typename Visit>
+bool Space::for_each_part(uintptr_t begin, uintptr_t end, Visit visit) {
+    uintptr_t covered = 0;
+    for (std::optional<Area>& area : areas_) {
+        if (!area) continue;
+        const uintptr_t from = std::max(begin, area->begin());
+        const uintptr_t to = std::min(end, area->end());
+        if (from >= to) continue;
+        covered += to - from;
+        visit(*area, from, to);
+    }
+    return covered == end - begin;
+}
+
+// Whether it is time to adopt memory.
+bool Space::has_asked_for(uint64_t bytes) {
+    if (is_open()) return true;
+    if (failed_) return false;
+    asked_bytes_ += bytes;
+    if (asked_bytes_ < options_.begin_bytes) return false;
+    open();
+    return is_open();
+}
+
+void Space::open() {
+    const Result<void> opened = open_pool();
+    if (!opened) {
+        failed_ = true;
+        std::snprintf(failure_, sizeof failure_, "%s", opened.error().text);
+    } else {
+        open_mappings();
+        open_heap();
+        open_.store(true, std::memory_order_release);
+    }
+    is_decided_.store(1, std::memory_order_release);
+    sys::futex_wake_all(is_decided_);
+}
+
+void Space::wait_until_open() const noexcept {
+    while (is_decided_.load(std::memory_order_acquire) == 0) sys::futex_wait(is_decided_, 0);
+}
+
+Result<void> Space::open_pool() {
+    HANARE_TRY_ASSIGN(pool_, pager::Pool::open(options_.pool));
+    return {};
+}
+
+Result<Area*> Space::adopt(AreaIndex index, sys::Mapping range) {
+    HANARE_TRY_ASSIGN(pager::Region* const region, pool_->adopt(std::move(range)));
+    areas_[index].emplace(*pool_, *region, index == kMappings);
+    regions_[index].store(region, std::memory_order_release);
+    bounds_[index].bytes.store(region->range.bytes(), std::memory_order_relaxed);
+    bounds_[index].begin.store(areas_[index]->begin(), std::memory_order_relaxed);
+    return &*areas_[index];
+}
+
+void Space::open_mappings() {
+    const uint64_t alignment = std::max(options_.pool.block_bytes, uint64_t{kHugePageBytes});
+    for (uint64_t bytes = kMappingBytesMax; bytes >= kAreaBytesMin; bytes /= 4) {
+        auto range = sys::Mapping::reserve(bytes, alignment);
+        if (range && adopt(kMappings, std::move(*range))) return;
+    }
+}
+
+// The kernel's break is moved to where a block begins, and the area lies behind it: what was there
+// before stays the kernel's.
+void Space::open_heap() {
+    break_ = kernel_break(0);
+    kernel_break_ = round_up(break_, options_.pool.block_bytes);
+    if (kernel_break(kernel_break_) != kernel_break_) return;
+    for (uint64_t bytes = kHeapBytesMax; bytes >= kAreaBytesMin; bytes /= 4) {
+        auto range = sys::Mapping::reserve_at(pointer(kernel_break_), bytes);
+        if (range && adopt(kHeap, std::move(*range))) return;
+    }
+}
+
+void Space::adopt_static_memory() {
+    const Lock guard(*this);
+    const StaticMemory memory = StaticMemory::of_executable(options_.pool.block_bytes);
+    if (memory.bytes() < std::max(options_.begin_bytes, options_.pool.block_bytes)) return;
+    if (!has_asked_for(memory.bytes())) return;
+    const Result<StaticMemory::Content> content = memory.take_content();
+    if (!content) return;
+    if (auto area = adopt(kStatic, sys::Mapping::take_over(memory.begin(), memory.bytes()))) {
+        const auto begin = reinterpret_cast<uintptr_t>(memory.begin());
+        (*area)->map_over(begin, begin + memory.bytes(), RangeKind::kUsable);
+    }
+    content->put_back();
+}
+
+int64_t Space::mmap(uintptr_t address, size_t bytes, int protection, int flags, int file,
+                    int64_t offset) {
+    if ((flags & kFixed) != 0) {
+        if (!overlaps(address, address + bytes)) return kKernelAnswers;
+        const Lock guard(*this);
+        return map_fixed(address, bytes, protection, flags, file, offset);
+    }
+    if (!is_private_anonymous(flags) || (flags & kNotAdopted) != 0 ||
+        bytes < options_.threshold_bytes || (protection != kReadWrite && protection != PROT_NONE)) {
+        return kKernelAnswers;
+    }
+    const Lock guard(*this);
+    // What is reserved now may become usable later, and must be ours then.
+    if (!has_asked_for(bytes) || !areas_[kMappings]) return kKernelAnswers;
+    const int64_t mapped = areas_[kMappings]->map(
+        page_up(bytes), protection == PROT_NONE ? RangeKind::kReserved : RangeKind::kUsable);
+    return mapped == -ENOMEM ? kKernelAnswers : mapped;
+}
+
+int64_t Space::map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,
+                         int64_t offset) {
+    const uintptr_t end = address + page_up(bytes);
+    if (address % kOsPageBytes != 0 || bytes == 0 || end < address) return -EINVAL;
+    if ((flags & MAP_FIXED_NOREPLACE) != 0) {
+        bool taken = false;
+        for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+            taken = taken || area.ranges().any(from, to);
+        });
+        if (taken) return -EEXIST;
+    }
+    const bool ordinary = is_private_anonymous(flags) &&
+                          (flags & (kNotAdopted & ~kFixed)) == 0 &&
+                          (protection == kReadWrite || protection == PROT_NONE);
+    int64_t result = static_cast<int64_t>(address);
+    const bool inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+        if (result < 0) return;
+        if (ordinary) {
+            area.map_over(from, to,
+                          protection == PROT_NONE ? RangeKind::kReserved : RangeKind::kUsable);
+            return;
+        }
+        const int plain = (flags & ~kFixed) | (MAP_FIXED & kFixed);
+        const int64_t mapped = area.map_foreign(from, to, protection, plain, file,
+                                                offset + static_cast<int64_t>(from - address));
+        if (mapped < 0) result = mapped;
+    });
+    // A range that reaches out of the areas is nobody's wish; what lies outside was not replaced.
+    if (!inside && result >= 0) return -ENOMEM;
+    return result;
+}
+
+int64_t Space::munmap(uintptr_t address, size_t bytes) {
+    const uintptr_t end = address + page_up(bytes);
+    if (address % kOsPageBytes != 0 || bytes == 0 || end < address) return kKernelAnswers;
+    if (!overlaps(address, end)) return kKernelAnswers;
+    const Lock guard(*this);
+    uintptr_t outside = address;
+    for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+        if (outside < from) sys::raw::munmap(pointer(outside), from - outside);
+        area.unmap(from, to);
+        outside = to;
+    });
+    if (outside < end) sys::raw::munmap(pointer(outside), end - outside);
+    return 0;
+}
+
+int64_t Space::mprotect(uintptr_t address, size_t bytes, int protection) {
+    const uintptr_t end = address + page_up(bytes);
+    if (address % kOsPageBytes != 0 || bytes == 0 || end < address) return kKernelAnswers;
+    if (!overlaps(address, end)) return kKernelAnswers;
+    const Lock guard(*this);
+    int64_t result = 0;
+    const bool inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+        if (result == 0) result = area.protect(from, to, protection);
+    });
+    return inside || result != 0 ? result : -ENOMEM;
+}
+
+int64_t Space::madvise(uintptr_t address, size_t bytes, int advice) {
+    const uintptr_t end = address + page_up(bytes);
+    if (address % kOsPageBytes != 0 || bytes == 0 || end < address) return kKernelAnswers;
+    if (!overlaps(address, end)) return kKernelAnswers;
+    const Lock guard(*this);
+    int64_t result = 0;
+    const bool inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+        const int64_t advised = area.advise(from, to, advice);
+        if (result == 0) result = advised;
+    });
+    return inside || result != 0 ? result : -ENOMEM;
+}
+
+int64_t Space::ignore(uintptr_t address, size_t bytes) {
+    const uintptr_t begin = round_down(address, uintptr_t{kOsPageBytes});
+    const uintptr_t end = page_up(address + bytes);
+    if (!overlaps(begin, end)) return kKernelAnswers;
+    const Lock guard(*this);
+    bool mapped = true;
+    for_each_part(begin, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+        uintptr_t reached = from;
+        for (const Range& range : area.ranges().overlapping(from, to)) {
+            mapped = mapped && range.begin == reached;
+            reached = range.end;
+        }
+        mapped = mapped && reached == to;
+    });
+    return mapped ? 0 : -ENOMEM;
+}
+
+int64_t Space::mremap(uintptr_t address, size_t bytes, size_t new_bytes, int flags,
+                      uintptr_t new_address) {
+    const bool fixed = (flags & MREMAP_FIXED) != 0;
+    bytes = page_up(bytes);
+    new_bytes = page_up(new_bytes);
+    const bool into = fixed && overlaps(new_address, new_address + new_bytes);
+    if (!overlaps(address, address + std::max(bytes, size_t{1})) && !into) return kKernelAnswers;
+    const Lock guard(*this);
+    if (address % kOsPageBytes != 0 || bytes == 0 || new_bytes == 0 ||
+        (flags & MREMAP_DONTUNMAP) != 0 || (fixed && (flags & MREMAP_MAYMOVE) == 0) ||
+        (fixed && new_address % kOsPageBytes != 0)) {
+        return -EINVAL;
+    }
+    if (into) {
+        if (address < new_address + new_bytes && new_address < address + bytes) return -EINVAL;
+        const int64_t mapped = map_fixed(new_address, new_bytes, kReadWrite,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (mapped < 0) return mapped;
+        std::memcpy(pointer(new_address), pointer(address), std::min(bytes, new_bytes));
+    }
+    for (std::optional<Area>& area : areas_) {
+        if (!area || !area->contains(address)) continue;
+        const bool usable = area->contains(address + bytes - 1) &&
+                            area->ranges().all(address, address + bytes, RangeKind::kUsable);
+        if (into) {
+            area->unmap(address, address + bytes);
+            return static_cast<int64_t>(new_address);
+        }
+        if (!fixed && new_bytes <= bytes && area->contains(address + bytes - 1)) {
+            area->resize(address, address + bytes, address + new_bytes);
+            return static_cast<int64_t>(address);
+        }
+        if (!usable) return area->ranges().any(address, address + bytes) ? -ENOMEM : -EFAULT;
+        if (!fixed && area->resize(address, address + bytes, address + new_bytes)) {
+            return static_cast<int64_t>(address);
+        }
+        return grow_elsewhere(*area, address, bytes, new_bytes, flags, new_address);
+    }
+    sys::raw::munmap(pointer(address), bytes);
+    return static_cast<int64_t>(new_address);
+}
+
+int64_t Space::grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_t new_bytes,
+                              int flags, uintptr_t new_address) {
+    if ((flags & MREMAP_MAYMOVE) == 0) return -ENOMEM;
+    if ((flags & MREMAP_FIXED) == 0 && &area == &*areas_[kMappings]) {
+        return area.move(address, address + bytes, new_bytes);
+    }
+    int64_t mapped = 0;
+    if ((flags & MREMAP_FIXED) != 0) {
+        const void* at = sys::raw::mmap(pointer(new_address), new_bytes, kReadWrite,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        mapped = at == MAP_FAILED ? -errno : static_cast<int64_t>(new_address);
+    } else {
+        mapped = areas_[kMappings] ? areas_[kMappings]->map(new_bytes, RangeKind::kUsable) : -ENOMEM;
+    }
+    if (mapped < 0) return mapped;
+    std::memcpy(pointer(static_cast<uintptr_t>(mapped)), pointer(address),
+                std::min(bytes, new_bytes));
+    area.unmap(address, address + bytes);
+    return mapped;
+}
+
+int64_t Space::brk(uintptr_t address) {
+    const Lock guard(*this);
+    if (!is_open()) {
+        const uint64_t growth = address > break_ ? address - break_ : 0;
+        if (growth == 0 || !has_asked_for(growth)) {
+            break_ = kernel_break(address);
+            return static_cast<int64_t>(break_);
+        }
+    }
+    return set_break(address);
+}
+
+int64_t Space::set_break(uintptr_t address) {
+    if (!areas_[kHeap]) {
+        break_ = kernel_break(address);
+        return static_cast<int64_t>(break_);
+    }
+    Area& heap = *areas_[kHeap];
+    if (address < first_break_) return static_cast<int64_t>(break_);
+    if (address < kernel_break_) {
+        // Below is the kernel's; it stays, and is zeros when it comes back.
+        if (break_ > kernel_break_) heap.unmap(kernel_break_, page_up(break_));
+        const uintptr_t top = std::min(page_up(break_), kernel_break_);
+        if (page_up(address) < top) {
+            std::memset(pointer(page_up(address)), 0, top - page_up(address));
+        }
+        break_ = address;
+        return static_cast<int64_t>(break_);
+    }
+    const uintptr_t old_end = std::max(page_up(break_), kernel_break_);
+    const uintptr_t new_end = page_up(address);
+    if (new_end > heap.end()) return static_cast<int64_t>(break_);
+    if (new_end != old_end) {
+        const bool begins = old_end == kernel_break_;
+        if (begins) {
+            heap.map_over(old_end, new_end, RangeKind::kUsable);
+        } else if (!heap.resize(kernel_break_, old_end, new_end)) {
+            return static_cast<int64_t>(break_);
+        }
+    }
+    break_ = address;
+    return static_cast<int64_t>(break_);
+}
+
+Space::Figures Space::figures() {
+    const Lock guard(*this);
+    Figures figures = {};
+    for (const std::optional<Area>& area : areas_) {
+        if (area) figures.far_bytes += area->ranges().bytes(RangeKind::kUsable);
+    }
+    const auto peak = [&](AreaIndex index) {
+        return areas_[index] ? areas_[index]->bytes_peak() : 0;
+    };
+    figures.heap_bytes_peak = peak(kHeap);
+    figures.static_bytes_peak = peak(kStatic);
+    figures.mapping_bytes_peak = peak(kMappings);
+    return figures;
+}
+
+}  // namespace hanare::intercept

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Space: the memory of a program that Hanare keeps for it: mappings in an area of addresses that
+// Hanare gives out, the heap behind the program's break, and .bss where it lies.  Answers the system
+// calls that map, unmap and protect memory, as the kernel does.
+//
+// A program that needs little memory never gets any of this: until it has asked for as much as
+// SpaceOptions::begin_bytes its calls are the kernel's.
+//
+// One per process.  Any thread; async-signal-safe in the sense of what it answers: whoever interrupts
+// it finds all signals blocked but faults.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/result.hpp"
+#include "intercept/area.hpp"
+#include "pager/pool.hpp"
+#include "sys/lock.hpp"
+
+namespace hanare::intercept {
+
+struct SpaceOptions {
+    pager::PoolOptions pool;
+    uint64_t begin_bytes = 0;      // asked for, from which on memory is adopted
+    uint64_t threshold_bytes = 0;  // of a mapping, to be adopted
+};
+
+// A system call that was not for us: the kernel answers it.
+inline constexpr int64_t kKernelAnswers = INT64_MIN;
+
+class Space {
+public:
+    explicit Space(const SpaceOptions& options);
+
+    // Whether an address may be of adopted memory; nothing but comparisons.
+    bool contains(uintptr_t address) const noexcept {
+        for (const Bounds& bounds : bounds_) {
+            const uintptr_t begin = bounds.begin.load(std::memory_order_relaxed);
+            if (address - begin < bounds.bytes.load(std::memory_order_relaxed)) return true;
+        }
+        return false;
+    }
+    // The same of a range.
+    bool overlaps(uintptr_t begin, uintptr_t end) const noexcept {
+        for (const Bounds& bounds : bounds_) {
+            const uintptr_t from = bounds.begin.load(std::memory_order_relaxed);
+            const size_t bytes = bounds.bytes.load(std::memory_order_relaxed);
+            if (bytes != 0 && begin < from + bytes && from < end) return true;
+        }
+        return false;
+    }
+    // Whether the program may access what of the range is adopted memory.
+    bool may_access(uintptr_t address, size_t bytes) const noexcept;
+    // The region of an area; nullptr if there is none.
+    static constexpr size_t kAreas = 3;
+    pager::Region* region_at(size_t area) const noexcept {
+        return regions_[area].load(std::memory_order_acquire);
+    }
+    uint64_t threshold_bytes() const noexcept { return options_.threshold_bytes; }
+    void count_protected_call() noexcept {
+        protected_calls_.fetch_add(1, std::memory_order_relaxed);
+    }
+    uint64_t protected_calls() const noexcept {
+        return protected_calls_.load(std::memory_order_relaxed);
+    }
+
+    bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
+    // Returns when memory is adopted, or cannot be.  For a thread that does nothing else.
+    void wait_until_open() const noexcept;
+    // .bss of the executable, while the process has one thread.
+    void adopt_static_memory();
+
+    // The system calls of the same names; a result, a negative errno value or kKernelAnswers.
+    int64_t mmap(uintptr_t address, size_t bytes, int protection, int flags, int file,
+                 int64_t offset);
+    int64_t munmap(uintptr_t address, size_t bytes);
+    int64_t mprotect(uintptr_t address, size_t bytes, int protection);
+    int64_t mremap(uintptr_t address, size_t bytes, size_t new_bytes, int flags,
+                   uintptr_t new_address);
+    int64_t madvise(uintptr_t address, size_t bytes, int advice);
+    int64_t brk(uintptr_t address);
+    // mlock, msync, mbind and others that change nothing here: -ENOMEM where nothing is mapped.
+    int64_t ignore(uintptr_t address, size_t bytes);
+
+    pager::Pool* pool() noexcept { return is_open() ? pool_.get() : nullptr; }
+    // Why nothing is adopted although it should be; empty if nothing failed.
+    const char* failure() const noexcept { return failure_; }
+
+    struct Figures {
+        uint64_t far_bytes, heap_bytes_peak, static_bytes_peak, mapping_bytes_peak;
+    };
+    Figures figures();
+
+private:
+    enum AreaIndex : size_t { kMappings, kHeap, kStatic };
+    struct Bounds {
+        std::atomic<uintptr_t> begin{0};
+        std::atomic<size_t> bytes{0};
+    };
+    class Lock;
+
+    void open() HANARE_REQUIRES(lock_);
+    Result<void> open_pool() HANARE_REQUIRES(lock_);
+    void open_mappings() HANARE_REQUIRES(lock_);
+    void open_heap() HANARE_REQUIRES(lock_);
+    Result<Area*> adopt(AreaIndex index, sys::Mapping range) HANARE_REQUIRES(lock_);
+    bool has_asked_for(uint64_t bytes) HANARE_REQUIRES(lock_);
+    int64_t map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,
+                      int64_t offset) HANARE_REQUIRES(lock_);
+    int64_t grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_t new_bytes, int flags,
+                           uintptr_t new_address) HANARE_REQUIRES(lock_);
+    int64_t set_break(uintptr_t address) HANARE_REQUIRES(lock_);
+    // Calls visit(area, begin, end) for the part of the range in each area; false if some of it is
+    // in none.
+    template <typename Visit>
+    bool for_each_part(uintptr_t begin, uintptr_t end, Visit visit) HANARE_REQUIRES(lock_);
+
+    const SpaceOptions options_;
+    sys::RankedLock lock_{sys::LockRank::kSpace};
+    std::unique_ptr<pager::Pool> pool_;
+    std::array<std::optional<Area>, kAreas> areas_;
+    std::array<Bounds, kAreas> bounds_;
+    std::array<std::atomic<pager::Region*>, kAreas> regions_{};
+    std::atomic<bool> open_{false};
+    std::atomic<uint32_t> is_decided_{0};  // a futex
+    std::atomic<uint64_t> protected_calls_{0};
+    bool failed_ HANARE_GUARDED_BY(lock_) = false;
+    uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    const uintptr_t first_break_;
+    uintptr_t break_ HANARE_GUARDED_BY(lock_);
+    uintptr_t kernel_break_ HANARE_GUARDED_BY(lock_) = 0;  // where the heap's area begins
+    char failure_[256] = {};
+};
+
+}  // namespace hanare::intercept

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pager, memory that was adopted from a program: blocks that system calls use, that never leave,
+// that move to other addresses, or lose some of their parts.  None of it belongs to a stream.
+#include <algorithm>
+
+#include "pager/fault/holds.hpp"
+#include "pager/fault/pager.hpp"
+
+namespace hanare::pager {
+
+using block_word::kDirty;
+using block_word::kSecondChance;
+using block_word::kStored;
+
+hanare_status Pager::hold(Region& region, const std::byte* begin, const std::byte* end,
+                          bool write) noexcept {
+    const uint32_t first = region.index_of(begin);
+    const uint32_t last = region.index_of(end - 1);
+    if (last > first) request_read_ahead(region, first + 1, last - first, 1);
+    for (uint32_t index = first; index <= last; ++index) {
+        const Block& block = region.block(index);
+        for (;;) {
+            const uint32_t word = block.load();
+            const bool suitable = write ? block_word::state(word) == BlockState::kWritable
+                                        : block_word::resident(word);
+            if (suitable) break;
+            bool was_mapped = false;
+            const hanare_status status =
+                make_resident({region, index, 0, write, nullptr}, &was_mapped);
+            if (status != HANARE_STATUS_OK) return status;
+        }
+    }
+    return HANARE_STATUS_OK;
+}
+
+void Pager::pin_for_good(Region& region, uint32_t index) noexcept {
+    frames_.charge_pinned(region.block_bytes);
+    bool first = false;
+    const hanare_status status = pin(region, index, true, &first);
+    if (status != HANARE_STATUS_OK || !first) frames_.refund_pinned(region.block_bytes);
+}
+
+void Pager::unpin_for_good(Region& region, uint32_t index) noexcept {
+    bool last = false;
+    if (unpin(region, index, &last) && last) frames_.refund_pinned(region.block_bytes);
+}
+
+hanare_status Pager::hide(Region& region, uint32_t index) noexcept {
+    Block& block = region.block(index);
+    for (;;) {
+        const uint32_t word = block.load();
+        const BlockState state = block_word::state(word);
+        if (block_word::transient(word)) {
+            wait(block, word);
+            continue;
+        }
+        if (state == BlockState::kAbsent || state == BlockState::kStaged) return HANARE_STATUS_OK;
+        if (block_word::pinned(word)) return HANARE_STATUS_BUSY;
+        if (state == BlockState::kSparse) {
+            bool was_mapped = false;
+            const hanare_status status =
+                make_resident({region, index, 0, false, nullptr}, &was_mapped);
+            if (status != HANARE_STATUS_OK) return status;
+            continue;
+        }
+        if (!block.try_enter(word, BlockState::kWithdrawing)) continue;
+        Frame& frame = *region.frame_of(block);
+        frames_.dequeue(frame);
+        region.enter();  // withdraw() leaves it when it fails
+        bool dirty = false;
+        const hanare_status status = withdraw(frame, Park::kKeep, &dirty);
+        if (status != HANARE_STATUS_OK) return status;
+        frames_.enqueue(frame, dirty ? FrameQueue::kProbation : FrameQueue::kInactive);
+        block.leave(BlockState::kStaged);
+        frames_.note_progress();
+        region.leave();
+        return HANARE_STATUS_OK;
+    }
+}
+
+hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexcept {
+    Block& source = region.block(from);
+    Block& target = region.block(to);
+    for (;;) {
+        if (const hanare_status status = hide(region, from); status != HANARE_STATUS_OK) {
+            return status;
+        }
+        const uint32_t word = source.load();
+        const BlockState state = block_word::state(word);
+        if (state != BlockState::kAbsent && state != BlockState::kStaged) continue;
+        const uint32_t empty = target.load();
+        if (block_word::state(empty) != BlockState::kAbsent || (empty & kStored) != 0) {
+            return HANARE_STATUS_BUSY;
+        }
+        const bool has_frame = state == BlockState::kStaged;
+        if (!source.try_enter(word, has_frame ? BlockState::kInstalling : BlockState::kFilling)) {
+            continue;
+        }
+        if (!target.try_enter(empty, BlockState::kFilling)) {
+            source.leave(state);
+            continue;
+        }
+        std::copy_n(region.checksums_of(from), region.parts_per_block, region.checksums_of(to));
+        target.stored_parts = std::exchange(source.stored_parts, 0);
+        region.move_place(from, to);
+        const uint32_t flags = word & (kStored | kDirty | kSecondChance);
+        if (has_frame) {
+            Frame& frame = *region.frame_of(source);
+            frames_.dequeue(frame);
+            frame.block = to;
+            target.frame.store(source.frame.load(std::memory_order_relaxed),
+                               std::memory_order_relaxed);
+            const bool dirty = (flags & kDirty) != 0;
+            frames_.enqueue(frame, dirty ? FrameQueue::kProbation : FrameQueue::kInactive);
+        }
+        source.leave(BlockState::kAbsent, 0, kStored | kDirty | kSecondChance);
+        target.leave(has_frame ? BlockState::kStaged : BlockState::kAbsent, flags);
+        frames_.note_progress();
+        return HANARE_STATUS_OK;
+    }
+}
+
+uint64_t Pager::discard_parts(Region& region, uint32_t index, uint64_t parts) noexcept {
+    Block& block = region.block(index);
+    for (;;) {
+        const uint32_t word = block.load();
+        if (block_word::transient(word)) {
+            wait(block, word);
+            continue;
+        }
+        if (block_word::state(word) != BlockState::kAbsent) return parts;
+        if ((word & kStored) == 0) return 0;
+        if (!block.try_enter(word, BlockState::kFilling)) continue;
+        block.stored_parts &= ~parts;
+        const bool empty = block.stored_parts == 0;
+        if (empty) give_up_place(region, index);
+        block.leave(BlockState::kAbsent, 0, empty ? kStored : 0);
+        return 0;
+    }
+}
+
+}  // namespace hanare::pager

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pager, where in the store a block's content lies, for regions whose blocks have no fixed place
+// there: slots are given when a block is first written back, beside those of its neighbours if it
+// can be.  What other processes hold, too, since a fork, is theirs: a block that is written gets a
+// slot of its own.
+#include <array>
+#include <bit>
+
+#include "pager/fault/checksum.hpp"
+#include "pager/fault/pager.hpp"
+#include "pager/fault/parts.hpp"
+
+namespace hanare::pager {
+
+using store::SlotTable;
+
+// The entry of Region::slots(), or 0: the store is full.
+uint32_t Pager::take_slot(const Region& region, uint32_t index) noexcept {
+    uint32_t preferred = SlotTable::kAnySlot;
+    const auto slot_of = [&](uint32_t block) {
+        return region.slots()[block].load(std::memory_order_relaxed);
+    };
+    if (index > 0 && slot_of(index - 1) != 0) {
+        preferred = slot_of(index - 1);  // the slot behind that one
+    } else if (index + 1 < region.block_count && slot_of(index + 1) > 1) {
+        preferred = slot_of(index + 1) - 2;
+    }
+    uint32_t slot = slots_->allocate(preferred);
+    if (slot == SlotTable::kNoSlot && slots_->sweep() > 0) slot = slots_->allocate(preferred);
+    return slot == SlotTable::kNoSlot ? 0 : slot + 1;
+}
+
+// The caller owns the block's transient state and is about to write its frame.
+hanare_status Pager::own_place(Region& region, const Frame& frame) noexcept {
+    std::atomic<uint32_t>& place = region.slots()[frame.block];
+    const uint32_t before = place.load(std::memory_order_relaxed);
+    if (before != 0 && !slots_->is_shared(before - 1)) return HANARE_STATUS_OK;
+    const uint32_t after = take_slot(region, frame.block);
+    if (after == 0) return HANARE_STATUS_STORE_FULL;
+    if (before != 0) {
+        // What is not written now goes along.
+        const uint64_t kept =
+            frame.sparse ? region.block(frame.block).stored_parts & ~frame.dirty : 0;
+        const hanare_status status =
+            copy_parts(region, frame.block, kept, region.offset_of_slot(before),
+                       region.offset_of_slot(after));
+        if (status != HANARE_STATUS_OK) {
+            if (slots_->drop(after - 1)) slots_->release(after - 1);
+            return status;
+        }
+    }
+    place.store(after, std::memory_order_relaxed);
+    if (before != 0 && slots_->drop(before - 1)) slots_->release(before - 1);
+    return HANARE_STATUS_OK;
+}
+
+hanare_status Pager::copy_parts(Region& region, uint32_t index, uint64_t parts, uint64_t from,
+                                uint64_t to) noexcept {
+    if (parts == 0) return HANARE_STATUS_OK;
+    PartReads::Buffer buffer(part_reads_);
+    uint32_t* const checksums = region.checksums_of(index);
+    std::array<uint32_t, kPartsMax> copied;
+    hanare_status status = HANARE_STATUS_OK;
+    for (uint64_t left = parts; left != 0; left &= left - 1) {
+        const auto part = static_cast<uint32_t>(std::countr_zero(left));
+        const uint64_t start = part * region.part_bytes;
+        status = buffer.read(from + start, region.part_bytes);
+        if (status != HANARE_STATUS_OK) break;
+        if (part_checksum(buffer.memory(), region.part_bytes, from + start) != checksums[part]) {
+            count(region.counters.checksum_errors);
+            return HANARE_STATUS_CORRUPT;
+        }
+        status = store_.write(to + start, buffer.memory(), region.part_bytes);
+        if (status != HANARE_STATUS_OK) break;
+        copied[part] = part_checksum(buffer.memory(), region.part_bytes, to + start);
+    }
+    if (status != HANARE_STATUS_OK) {
+        count(region.counters.store_errors);
+        return status;
+    }
+    for (; parts != 0; parts &= parts - 1) {
+        const auto part = static_cast<uint32_t>(std::countr_zero(parts));
+        checksums[part] = copied[part];
+    }
+    return HANARE_STATUS_OK;
+}
+
+// The caller owns the block's transient state, and the store holds nothing of it any more.
+void Pager::give_up_place(Region& region, uint32_t index) noexcept {
+    if (!region.has_slots()) return;
+    const uint32_t place = region.slots()[index].exchange(0, std::memory_order_relaxed);
+    if (place != 0 && slots_->drop(place - 1)) slots_->release(place - 1);
+}
+
+}  // namespace hanare::pager

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/attendant.hpp"
+
+#include <pthread.h>
+
+#include "intercept/intercept.hpp"
+#include "run/report.hpp"
+#include "sys/signal.hpp"
+#include "sys/thread_count.hpp"
+#include "telemetry/log.hpp"
+
+namespace hanare::run {
+
+namespace {
+
+constexpr int kReportEvery_ms = 100;
+
+void* attend(void*) {
+    const sys::SignalBlock none_here;
+    const sys::OwnThread own;
+    intercept::Space& space = *intercept::space();
+    space.wait_until_open();
+    if (space.pool() == nullptr) {
+        telemetry::log(telemetry::LogLevel::kWarn, "the program runs in plain memory: %s",
+                       space.failure());
+        return nullptr;
+    }
+    space.pool()->keeper().serve(report_figures, kReportEvery_ms);
+}
+
+}  // namespace
+
+Result<void> start_attendant(const hook::RewriteReport& report) {
+    open_report(report);
+    const sys::SignalBlock inherited_by_the_thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
+    const int error = pthread_create(&thread, &attributes, attend, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (error == 0) return {};
+    return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot start the attendant thread");
+}
+
+}  // namespace hanare::run

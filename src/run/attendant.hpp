@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The attendant: a thread that is made before the program begins, since none can be made in the
+// place of a system call, and sleeps until memory is adopted.  It is the pool's keeper then, and
+// from time to time tells `hanare run` how things are (telemetry/run_page.hpp).  It runs with every
+// signal blocked and never touches far memory.
+#pragma once
+
+#include "base/result.hpp"
+#include "hook/system_calls.hpp"
+
+namespace hanare::run {
+
+Result<void> start_attendant(const hook::RewriteReport& report);
+
+}  // namespace hanare::run

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where libhanare-run.so begins, in front of the program's main function: `hanare run` has named it
+// in LD_PRELOAD and said in HANARE_* variables what it wants.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "base/units.hpp"
+#include "intercept/intercept.hpp"
+#include "pager/pool_options.hpp"
+#include "run/attendant.hpp"
+#include "sys/signal_stack.hpp"
+#include "telemetry/log.hpp"
+
+namespace hanare::run {
+
+namespace {
+
+using telemetry::LogLevel;
+
+constexpr uint64_t kBeginBytesMax = 8 * kMiB;
+constexpr uint64_t kBeginShare = 16;  // of local memory
+constexpr uint64_t kThresholdBytes = 128 * kKiB;
+constexpr size_t kHandlerBytes = 64 * kKiB;
+
+bool is_verbose() { return std::getenv("HANARE_RUN_VERBOSE") != nullptr; }
+
+Result<intercept::SpaceOptions> load_space_options() {
+    HANARE_TRY_ASSIGN(const config::Options options, config::load_options());
+    telemetry::apply_log_options(options);
+    intercept::SpaceOptions space;
+    HANARE_TRY_ASSIGN(space.pool, pager::pool_options(options));
+    space.pool.starts_keeper = false;
+    space.pool.watches_forks = false;
+    space.begin_bytes = std::min(space.pool.local_bytes / kBeginShare, kBeginBytesMax);
+    space.threshold_bytes = kThresholdBytes;
+    return space;
+}
+
+// The first thread's faults must not need its stack, which may be far memory later.
+void give_signal_stack() {
+    stack_t current = {};
+    if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
+    stack_t stack = {};
+    stack.ss_size = sys::signal_stack_bytes(kHandlerBytes);
+    stack.ss_sp = sys::map_signal_stack(stack.ss_size);
+    if (stack.ss_sp != nullptr) sigaltstack(&stack, nullptr);
+}
+
+Result<hook::RewriteReport> start() {
+    HANARE_TRY_ASSIGN(const intercept::SpaceOptions options, load_space_options());
+    give_signal_stack();
+    HANARE_TRY_ASSIGN(const hook::RewriteReport report, intercept::begin(options));
+    HANARE_TRY(start_attendant(report));
+    return report;
+}
+
+[[gnu::constructor]] void begin_program() {
+    const Result<hook::RewriteReport> report = start();
+    if (!report) {
+        telemetry::log(LogLevel::kWarn, "the program runs in plain memory: %s",
+                       report.error().text);
+        return;
+    }
+    if (is_verbose()) {
+        telemetry::log(LogLevel::kWarn,
+                       "%u system calls of %u modules are caught, %u are not; nothing is adopted "
+                       "before the program asks for memory",
+                       report->rewritten, report->modules, report->left);
+    }
+}
+
+}  // namespace
+
+}  // namespace hanare::run

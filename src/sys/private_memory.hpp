@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of Hanare's own where the program's malloc must not serve it: that may hold its locks
+// around the system call in whose place Hanare runs, and what it gives may be far memory.  Blocks of
+// powers of two, from mappings that are never given back.  Any thread; signals are blocked, or no
+// handler allocates.
+#pragma once
+
+#include <cstddef>
+
+namespace hanare::sys {
+
+// Aligned to 16 bytes; nullptr when the system refuses.
+void* allocate_private(size_t bytes) noexcept;
+void release_private(void* memory) noexcept;
+
+// Around a fork, so that the child finds all in order.
+void lock_private_memory() noexcept;
+void unlock_private_memory() noexcept;
+
+}  // namespace hanare::sys
