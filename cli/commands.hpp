@@ -30,6 +30,7 @@ inline constexpr int kExitCannotRun = 1;         // doctor: something prevents H
 inline constexpr int kExitBadUsage = 2;          // after one line: flag, value, what is allowed
 inline constexpr int kExitInternalFailure = 70;  // after one line: what failed, what to do
 
+void add_ps(CLI::App& app);
 void add_info(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_demo(CLI::App& app);

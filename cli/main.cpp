@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/run.hpp"
 #include "config/nearest.hpp"
 #include "config/rules.hpp"
 #include "hanare/hanare.h"
@@ -39,7 +40,7 @@ int bad_usage(const Chosen& where, const std::string& text) {
     return kExitBadUsage;
 }
 
-// "info, doctor, demo or bench"; empty when there are none.
+// "info, doctor or demo"; empty when there are none.
 std::string subcommand_list(const CLI::App& app) {
     std::string names;
     for (const CLI::App* subcommand : app.get_subcommands({})) {
@@ -123,17 +124,20 @@ int switch_with_value(const Chosen& where, const std::vector<std::string>& argum
     return bad_usage(where, "the arguments cannot be understood");
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, RunArguments& arguments) {
     CLI::App app{
         "Memory beyond one process and one machine's DRAM, used with plain loads and stores."};
     app.name("hanare");
     app.require_subcommand(0, 1);
     app.set_version_flag("--version", std::string("hanare ") + hanare_version());
+    add_run(app, arguments);
+    add_ps(app);
     add_info(app);
     add_doctor(app);
     add_demo(app);
     add_bench(app);
     refuse_options_as_values(app);
+    argc = part_arguments(app, argc, argv, arguments);
     try {
         app.parse(argc, argv);
     } catch (const CLI::RuntimeError& error) {
@@ -173,9 +177,10 @@ int main(int argc, char** argv) {
     // What is opened must not become a standard stream; nobody could be told of a failure.
     if (hanare::sys::open_missing_standard() != 0) return hanare::cli::kExitInternalFailure;
     // A file beyond `ulimit -f` is then an error like others, here and in what we start.
-    std::signal(SIGXFSZ, SIG_IGN);
+    hanare::cli::RunArguments arguments;
+    arguments.ignores_file_size_signal = std::signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
     try {
-        return hanare::cli::with_output_written(hanare::cli::run(argc, argv));
+        return hanare::cli::with_output_written(hanare::cli::run(argc, argv, arguments));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "hanare: error: internal failure: %s; please report it\n",
                      error.what());

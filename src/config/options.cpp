@@ -102,11 +102,12 @@ Result<void> take_environment(Options& options) {
     return {};
 }
 
-// Read by the build and the tests of Hanare.
+// Read by the build and the tests of Hanare, or made by `hanare run` for its programs.
 bool is_of_the_project(std::string_view name) {
     constexpr std::string_view kNames[] = {"HANARE_NO_BOOTSTRAP", "HANARE_OS_RELEASE",
                                            "HANARE_BINARY"};
-    constexpr std::string_view kPrefixes[] = {"HANARE_TEST_", "HANARE_STRESS_", "HANARE_FUZZ_"};
+    constexpr std::string_view kPrefixes[] = {"HANARE_TEST_", "HANARE_STRESS_", "HANARE_FUZZ_",
+                                              "HANARE_RUN_"};
     return std::ranges::find(kNames, name) != std::end(kNames) ||
            std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }

@@ -103,7 +103,7 @@ int open_missing_standard() noexcept {
     for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
         if (call([&] { return fcntl(number, F_GETFD); }) != EBADF) continue;
         // The lowest free number is this one.
-        const int error = call([&] { return open("/dev/null", O_RDWR); });
+        const int error = call([&] { return open("/dev/null", O_RDWR | O_CLOEXEC); });
         if (error != 0) return error;
     }
     return 0;

@@ -24,7 +24,8 @@ namespace hanare::sys {
 // Async-signal-safe.
 int above_standard(int number) noexcept;
 
-// Opens /dev/null for whichever of the three standard descriptors is closed.  For programs, early.
+// Opens /dev/null for whichever of the three standard descriptors is closed; what is started finds
+// them closed again.  For programs, early.
 int open_missing_standard() noexcept;
 
 // Owns a file descriptor.

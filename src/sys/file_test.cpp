@@ -233,6 +233,7 @@ TEST(OpenMissingStandard, FillsTheClosedOnesOnly) {
                   close(STDIN_FILENO);
                   close(STDERR_FILENO);
                   if (open_missing_standard() != 0) return "failed";
+                  if (fcntl(STDIN_FILENO, F_GETFD) != FD_CLOEXEC) return "open after exec";
                   if (write(STDOUT_FILENO, "x", 1) != 1) return "standard output is another";
                   char byte = 0;
                   if (read(ends[0], &byte, 1) != 1 || byte != 'x') return "not written";

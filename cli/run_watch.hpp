@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page that `hanare run` shares with its programs (telemetry/run_page.hpp), and the account
+// that is kept of it: what each process had, what all have together, and how that went over time.
+// Whoever dies is taken out of the page here.  Used by one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bounded_series.hpp"
+#include "base/result.hpp"
+#include "sys/file.hpp"
+#include "sys/memory.hpp"
+#include "telemetry/run_page.hpp"
+
+namespace hanare::cli {
+
+struct ProcessFigures {
+    int process_id = 0;  // 0: none
+    std::string command;
+    bool has_ended = false;
+#define HANARE_RUN_FIELD(name, text) uint64_t name = 0;
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_FIELD)
+#undef HANARE_RUN_FIELD
+};
+
+// Of all processes together.  Peaks are of the sum, and what is "adopted from" a sum of peaks.
+struct RunTotals {
+    uint64_t processes = 0;  // that had far memory
+    uint64_t sharers = 0;    // that have a part of the budget now
+    // A budget with which nothing would have been moved.
+    uint64_t sufficient_bytes = 0;
+#define HANARE_RUN_FIELD(name, text) uint64_t name = 0;
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_FIELD)
+#undef HANARE_RUN_FIELD
+};
+
+struct RunSample {
+    double elapsed_s = 0;
+    uint64_t far_bytes = 0;
+    uint64_t local_bytes = 0;
+    uint64_t read_bytes = 0;
+    uint64_t written_bytes = 0;
+    uint64_t wait_ns = 0;
+};
+
+class RunWatch {
+public:
+    static Result<RunWatch> start(uint64_t budget_bytes);
+
+    // Where processes find the page as long as we live.
+    std::string page_path() const;
+
+    // Reads the page, and takes those out whose process has ended.
+    void look();
+    // Puts the totals of the last look() on the time line.
+    void note_sample(double elapsed_s, bool is_last);
+
+    const RunTotals& totals() const { return totals_; }
+    // Without those for which there was no room; the totals have them all.
+    std::vector<ProcessFigures> processes() const;
+    const std::vector<RunSample>& samples() const { return samples_.entries(); }
+    // Each becomes readable when a process ends, and is then for look().
+    std::vector<int> descriptors() const;
+
+private:
+    static constexpr size_t kSamplesMax = 2000;
+    static constexpr size_t kFormerMax = 1000;
+
+    struct Row {
+        ProcessFigures last;
+        sys::FileDescriptor process;
+    };
+
+    RunWatch() = default;
+    void look_at(telemetry::RunRow& shared, Row& row);
+    void retire(Row& row);
+    bool is_dead(Row& row, int process_id);
+    void take_out(telemetry::RunRow& shared);
+    void add_up();
+
+    sys::FileDescriptor memory_;
+    sys::Mapping mapping_;
+    telemetry::RunPage* page_ = nullptr;
+    std::array<Row, telemetry::RunPage::kRows> rows_;
+    std::vector<ProcessFigures> former_;  // whose row another process has now
+    RunTotals left_out_;                  // of those that are not among them
+    RunTotals totals_;
+    BoundedSeries<RunSample> samples_{kSamplesMax};
+};
+
+}  // namespace hanare::cli
