@@ -9,8 +9,8 @@
 
 namespace {
 
-void* allocate_or_throw(std::size_t bytes) {
-    if (void* memory = hanare::sys::allocate_private(bytes)) return memory;
+void* allocate_or_throw(std::size_t bytes, std::size_t alignment = 16) {
+    if (void* memory = hanare::sys::allocate_private(bytes, alignment)) return memory;
     throw std::bad_alloc();
 }
 
@@ -28,3 +28,21 @@ void operator delete(void* memory) noexcept { hanare::sys::release_private(memor
 void operator delete[](void* memory) noexcept { hanare::sys::release_private(memory); }
 void operator delete(void* memory, std::size_t) noexcept { hanare::sys::release_private(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { hanare::sys::release_private(memory); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    return allocate_or_throw(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+    return allocate_or_throw(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+    hanare::sys::release_private(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+    hanare::sys::release_private(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+    hanare::sys::release_private(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+    hanare::sys::release_private(memory);
+}

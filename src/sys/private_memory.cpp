@@ -14,7 +14,7 @@ namespace hanare::sys {
 namespace {
 
 struct alignas(16) Header {
-    Header* next;    // while free
+    Header* block;   // where it begins; the next free one while it is free
     uint32_t order;  // of the block, with its header
 };
 
@@ -35,7 +35,7 @@ void* map(size_t bytes) noexcept {
 
 Header* take(uint32_t order) noexcept {
     if (Header* header = free_blocks[order]) {
-        free_blocks[order] = header->next;
+        free_blocks[order] = header->block;
         return header;
     }
     const size_t bytes = size_t{1} << order;
@@ -54,23 +54,27 @@ Header* take(uint32_t order) noexcept {
 
 }  // namespace
 
-void* allocate_private(size_t bytes) noexcept {
-    if (bytes > (size_t{1} << (kOrderMax - 1)) - sizeof(Header)) return nullptr;
-    const auto order =
-        std::max(kOrderMin, static_cast<uint32_t>(std::bit_width(bytes + sizeof(Header) - 1)));
+void* allocate_private(size_t bytes, size_t alignment) noexcept {
+    const size_t slack = alignment > sizeof(Header) ? alignment : 0;
+    if (bytes > (size_t{1} << (kOrderMax - 1)) - sizeof(Header) - slack) return nullptr;
+    const size_t needed = bytes + sizeof(Header) + slack;
+    const auto order = std::max(kOrderMin, static_cast<uint32_t>(std::bit_width(needed - 1)));
     const LockGuard guard(lock);
-    Header* const header = take(order);
-    if (header == nullptr) return nullptr;
-    header->order = order;
-    return header + 1;
+    Header* const block = take(order);
+    if (block == nullptr) return nullptr;
+    const uintptr_t first = reinterpret_cast<uintptr_t>(block + 1);
+    auto* const memory = reinterpret_cast<Header*>(
+        slack == 0 ? first : (first + alignment - 1) & ~(alignment - 1));
+    *(memory - 1) = {block, order};
+    return memory;
 }
 
 void release_private(void* memory) noexcept {
     if (memory == nullptr) return;
-    Header* const header = static_cast<Header*>(memory) - 1;
+    const Header header = *(static_cast<Header*>(memory) - 1);
     const LockGuard guard(lock);
-    header->next = free_blocks[header->order];
-    free_blocks[header->order] = header;
+    header.block->block = free_blocks[header.order];
+    free_blocks[header.order] = header.block;
 }
 
 void lock_private_memory() noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS { lock.lock(); }

@@ -10,8 +10,8 @@
 
 namespace hanare::sys {
 
-// Aligned to 16 bytes; nullptr when the system refuses.
-void* allocate_private(size_t bytes) noexcept;
+// nullptr when the system refuses.  The alignment is a power of two, 16 at least.
+void* allocate_private(size_t bytes, size_t alignment = 16) noexcept;
 void release_private(void* memory) noexcept;
 
 // Around a fork, so that the child finds all in order.
