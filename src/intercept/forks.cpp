@@ -1,18 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled for general registers only.
+// Compiled for general registers only: the child comes out of the system call here.
 #include "intercept/forks.hpp"
 
-#include <sched.h>
+#include <linux/sched.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
+
+#include "intercept/fork_steps.hpp"
 #include "intercept/handler.hpp"
 
 namespace hanare::intercept {
 
+namespace {
+
+struct Wanted {
+    uint64_t flags = 0;
+    uint64_t stack = 0;
+};
+
+Wanted wanted_of(const hook::SystemCall& call) {
+    Wanted wanted;
+    if (call.number == SYS_clone) {
+        wanted.flags = call.arguments[0];
+        wanted.stack = call.arguments[1];
+    } else if (call.number == SYS_clone3) {
+        const auto* arguments = reinterpret_cast<const clone_args*>(call.arguments[0]);
+        wanted.flags = arguments->flags;
+        wanted.stack = arguments->stack;
+    }
+    return wanted;
+}
+
+}  // namespace
+
 hook::Verdict handle_fork(hook::SystemCall& call) {
-    static_cast<void>(call);
-    return hook::Verdict::kNative;
+    const Wanted wanted = wanted_of(call);
+    // A thread, or a child that borrows this memory until it execs.
+    if ((wanted.flags & CLONE_VM) != 0) return hook::Verdict::kNative;
+    ForkSteps steps;
+    steps.has_stack = wanted.stack != 0;
+    hook::hanare_hook_with_vector_registers(prepare_fork, &steps);
+    if (steps.error != 0) {
+        call.finish(-steps.error);
+        return hook::Verdict::kDone;
+    }
+    // It would come out on another stack, and there is nothing to be done for it.
+    if (steps.has_stack) return hook::Verdict::kNative;
+    steps.child = hook::raw_system_call(call.number, call.arguments);
+    hook::hanare_hook_with_vector_registers(steps.child == 0 ? finish_fork_in_child : finish_fork,
+                                            &steps);
+    call.finish(steps.child);
+    return hook::Verdict::kDone;
 }
 
 }  // namespace hanare::intercept

@@ -362,19 +362,52 @@ int64_t Space::set_break(uintptr_t address) {
     return static_cast<int64_t>(break_);
 }
 
-Space::Figures Space::figures() {
-    const Lock guard(*this);
-    Figures figures = {};
+// The keeper first: who holds the lock may wait for one of its transfers, and it never waits for
+// whoever holds the lock.
+bool Space::prepare_fork(bool* has_row, uint32_t* row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
+    *has_row = false;
+    if (is_open()) pool_->keeper().pause();
+    lock_.lock();
+    if (!is_open()) return true;
+    const std::optional<uint32_t> child = pool_->prepare_fork();
+    if (!child) {
+        lock_.unlock();
+        return false;
+    }
+    *has_row = true;
+    *row = *child;
+    return true;
+}
+
+void Space::finish_fork(bool has_row, uint32_t row, int child) noexcept
+    HANARE_NO_THREAD_SAFETY_ANALYSIS {
+    if (has_row) pool_->finish_fork(row, child);
+    if (child > 0) forks_.fetch_add(1, std::memory_order_relaxed);
+    lock_.unlock();
+}
+
+int Space::become_child(bool has_row, uint32_t row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
+    const int error = has_row ? pool_->become_child(row, child_hooks_.needs_memory) : 0;
+    lock_.unlock();
+    if (error == 0 && child_hooks_.began != nullptr) child_hooks_.began();
+    return error;
+}
+
+Space::Figures Space::figures() noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
+    const sys::SignalBlockButFaults signals;
+    if (!lock_.try_lock()) return figures_;
+    figures_ = {};
     for (const std::optional<Area>& area : areas_) {
-        if (area) figures.far_bytes += area->ranges().bytes(RangeKind::kUsable);
+        if (area) figures_.far_bytes += area->ranges().bytes(RangeKind::kUsable);
     }
     const auto peak = [&](AreaIndex index) {
         return areas_[index] ? areas_[index]->bytes_peak() : 0;
     };
-    figures.heap_bytes_peak = peak(kHeap);
-    figures.static_bytes_peak = peak(kStatic);
-    figures.mapping_bytes_peak = peak(kMappings);
-    return figures;
+    figures_.heap_bytes_peak = peak(kHeap);
+    figures_.static_bytes_peak = peak(kStatic);
+    figures_.mapping_bytes_peak = peak(kMappings);
+    lock_.unlock();
+    return figures_;
 }
 
 }  // namespace hanare::intercept

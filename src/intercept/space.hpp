@@ -92,10 +92,24 @@ public:
     // Why nothing is adopted although it should be; empty if nothing failed.
     const char* failure() const noexcept { return failure_; }
 
+    // Around a fork, all signals blocked (fork_steps.cpp): nothing of the space moves from prepare to
+    // finish.  prepare: false if there can be no child.  become_child: 0 or an errno value.
+    bool prepare_fork(bool* has_row, uint32_t* row) noexcept;
+    void finish_fork(bool has_row, uint32_t row, int child) noexcept;
+    int become_child(bool has_row, uint32_t row) noexcept;
+    // Called in each child, before it goes on, and when it first needs local memory.
+    struct ChildHooks {
+        void (*began)() noexcept = nullptr;
+        void (*needs_memory)(pager::Pager& pager) noexcept = nullptr;
+    };
+    void set_child_hooks(const ChildHooks& hooks) noexcept { child_hooks_ = hooks; }
+    uint64_t forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
+
     struct Figures {
         uint64_t far_bytes, heap_bytes_peak, static_bytes_peak, mapping_bytes_peak;
     };
-    Figures figures();
+    // As it was a moment ago, if somebody is about to change it.  By one thread.
+    Figures figures() noexcept;
 
 private:
     enum AreaIndex : size_t { kMappings, kHeap, kStatic };
@@ -130,11 +144,14 @@ private:
     std::atomic<bool> open_{false};
     std::atomic<uint32_t> is_decided_{0};  // a futex
     std::atomic<uint64_t> protected_calls_{0};
+    std::atomic<uint64_t> forks_{0};
+    ChildHooks child_hooks_;
     bool failed_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     const uintptr_t first_break_;
     uintptr_t break_ HANARE_GUARDED_BY(lock_);
     uintptr_t kernel_break_ HANARE_GUARDED_BY(lock_) = 0;  // where the heap's area begins
+    Figures figures_ = {};
     char failure_[256] = {};
 };
 

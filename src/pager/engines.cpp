@@ -27,7 +27,7 @@ Result<EngineOwner> open_moving(sys::Userfault::Features features) {
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kBlockBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
     HANARE_TRY_ASSIGN(auto keepers_nursery, sys::Mapping::reserve(kHugePageBytes, kHugePageBytes));
-    return own(new Moving(std::move(userfault), std::move(scratch), std::move(zeros),
+    return own(new Moving(std::move(userfault), features, std::move(scratch), std::move(zeros),
                           std::move(nursery), std::move(keepers_nursery)));
 }
 
@@ -35,7 +35,7 @@ Result<EngineOwner> open_sigbus_move() { return open_moving<SigbusMove>({.move =
 
 Result<EngineOwner> open_sigbus_copy() {
     HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({}));
-    return own(new SigbusCopy(std::move(userfault)));
+    return own(new SigbusCopy(std::move(userfault), {}));
 }
 
 Result<EngineOwner> open_thread() {
@@ -43,12 +43,12 @@ Result<EngineOwner> open_thread() {
         return engine;
     }
     HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({.events = true}));
-    return own(new Threaded<CopyingEngine>(std::move(userfault)));
+    return own(new Threaded<CopyingEngine>(std::move(userfault), {.events = true}));
 }
 
 Result<EngineOwner> open_shared() {
     HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({.shared_memory = true}));
-    return own(new Shared(std::move(userfault)));
+    return own(new Shared(std::move(userfault), {.shared_memory = true}));
 }
 
 // Moves a page there and back, as the engine does.

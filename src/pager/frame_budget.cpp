@@ -44,7 +44,7 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
     HANARE_TRY_ASSIGN(
         auto descriptors,
         sys::Mapping::reserve(round_up(capacity * sizeof(Frame), kOsPageBytes), kOsPageBytes));
-    HANARE_TRY(arena.hide_from_children());
+    if (!inherited_) HANARE_TRY(arena.hide_from_children());
     // Blocks come and go in pieces smaller than a huge page.
     arena.advise(MADV_NOHUGEPAGE);
     if (const int error = engine.attach_arena(arena.address(), arena.bytes()); error != 0) {

@@ -46,6 +46,25 @@ void Keeper::serve(void (*tick)() noexcept, int every_ms) noexcept {
     for (;;) loop();
 }
 
+void Keeper::pause() noexcept {
+    pausing_.store(1, std::memory_order_seq_cst);
+    if (!works_.load(std::memory_order_seq_cst)) return;
+    kick();
+    while (paused_.load(std::memory_order_seq_cst) == 0) sys::futex_wait(paused_, 0);
+}
+
+void Keeper::resume() noexcept {
+    pausing_.store(0, std::memory_order_seq_cst);
+    sys::futex_wake_all(pausing_);
+}
+
+void Keeper::stay_paused() noexcept {
+    paused_.store(1, std::memory_order_seq_cst);
+    sys::futex_wake_all(paused_);
+    while (pausing_.load(std::memory_order_seq_cst) != 0) sys::futex_wait(pausing_, 1);
+    paused_.store(0, std::memory_order_seq_cst);
+}
+
 void Keeper::sleep() noexcept {
     asleep_.store(true, std::memory_order_seq_cst);
     if (!kicked_.exchange(false, std::memory_order_seq_cst)) channel_->wait(tick_every_ms_);
@@ -82,7 +101,20 @@ void Keeper::run(FlushJob& job) noexcept {
 void Keeper::loop() noexcept {
     const sys::SignalBlock none_here;
     const sys::OwnThread own;
+    works_.store(true, std::memory_order_seq_cst);
     for (;;) {
+        const bool pausing = pausing_.load(std::memory_order_seq_cst) != 0;
+        if (pausing) {
+            while (complete_some() || submit_waiting()) {
+            }
+            channel_->flush();
+            if (channel_->in_flight() > 0) {
+                channel_->wait(-1);
+            } else {
+                stay_paused();
+            }
+            continue;
+        }
         if (tick_ != nullptr) {
             constexpr uint64_t kNsPerMs = 1'000'000;
             const uint64_t now_ns = sys::now_ns();

@@ -42,6 +42,12 @@ public:
     // Does the keeper's work in the calling thread, which does nothing else any more, and calls
     // `tick` about so often.
     [[noreturn]] void serve(void (*tick)() noexcept, int every_ms) noexcept;
+    // Returns when nothing is in flight and the keeper does nothing, until resume(); at once if it
+    // does not run.  By one thread at a time, with no lock held that anybody may hold who waits for
+    // a transfer.
+    void pause() noexcept;
+    void resume() noexcept;
+
     // Finishes what is in flight and joins the thread.  Idempotent.
     void stop() noexcept;
 
@@ -54,6 +60,7 @@ public:
 private:
     void loop() noexcept;
     void sleep() noexcept;
+    void stay_paused() noexcept;
     bool complete_some() noexcept;
     bool submit_waiting() noexcept;
     bool read_ahead_some() noexcept;
@@ -83,6 +90,9 @@ private:
     int tick_every_ms_ = -1;
     uint64_t ticked_ns_ = 0;
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> works_{false};     // the loop has begun
+    std::atomic<uint32_t> pausing_{0};  // futexes
+    std::atomic<uint32_t> paused_{0};
     std::atomic<bool> kicked_{false};
     std::atomic<bool> asleep_{false};
 

@@ -38,7 +38,8 @@ Result<void> check_block_bytes(uint64_t block_bytes) {
 }  // namespace
 
 Pool::Pool(const PoolOptions& options)
-    : block_bytes_(options.block_bytes), frames_(options.local_bytes, options.replacement) {}
+    : block_bytes_(options.block_bytes),
+      frames_(options.local_bytes, options.replacement, !options.watches_forks) {}
 
 Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY(check_block_bytes(options.block_bytes));
@@ -204,6 +205,54 @@ Result<Region*> Pool::adopt(sys::Mapping range) {
     return regions_.back().get();
 }
 
+std::optional<uint32_t> Pool::prepare_fork() noexcept {
+    keeper_->pause();
+    pager_->gate().close();
+    pager_->finish_all_reads();
+    const std::optional<uint32_t> row = slots_->begin_child();
+    if (!row) cancel_fork();
+    return row;
+}
+
+void Pool::cancel_fork() noexcept {
+    pager_->gate().open();
+    keeper_->resume();
+}
+
+void Pool::finish_fork(uint32_t row, int child) noexcept {
+    if (child > 0) {
+        slots_->child_started(row, child);
+        engine_->note_shared_pages();
+    } else {
+        slots_->child_failed(row);
+    }
+    cancel_fork();
+}
+
+// The kernel has copied what was present, without what watches over it.
+int Pool::become_child(uint32_t row, void (*on_first_need)(Pager& pager) noexcept) noexcept {
+    slots_->become_child(row);
+    pager_->become_child(on_first_need);
+    if (const int error = engine_->become_child(); error != 0) return error;
+    if (const int error = frames_.watch_arenas(*engine_); error != 0) return error;
+    for (const auto& region : regions_) {
+        if (const int error = watch_again(*region); error != 0) return error;
+    }
+    pager_->gate().open();
+    return 0;
+}
+
+int Pool::watch_again(Region& region) noexcept {
+    const int error = engine_->watch_again(region.begin(), region.range.bytes());
+    if (error != 0 || !engine_->loses_protection()) return error;
+    const uint32_t used = region.used_blocks.load(std::memory_order_relaxed);
+    for (uint32_t index = 0; index < used; ++index) {
+        if (region.access_of(index).load(std::memory_order_relaxed) == 0) continue;
+        if (const int failed = pager_->protect_again(region, index); failed != 0) return failed;
+    }
+    return 0;
+}
+
 Result<void> Pool::make_places(Region& region) {
     const auto table = [](uint64_t bytes) {
         return sys::Mapping::reserve(round_up(bytes, kOsPageBytes), kOsPageBytes);
@@ -219,6 +268,9 @@ void Pool::set_access(Region& region, uint32_t first, uint32_t last, uint8_t acc
         const bool counted = access != 0;
         const bool was_counted = region.access_of(index).exchange(access) != 0;
         blocks += static_cast<int64_t>(counted) - static_cast<int64_t>(was_counted);
+    }
+    if (access != 0 && last > region.used_blocks.load(std::memory_order_relaxed)) {
+        region.used_blocks.store(last, std::memory_order_relaxed);
     }
     if (blocks == 0) return;
     const auto per_block = static_cast<int64_t>(

@@ -59,6 +59,15 @@ public:
     Pager& pager() noexcept { return *pager_; }
     Keeper& keeper() noexcept { return *keeper_; }
 
+    // A fork with adopted memory (intercept/forks.hpp).  prepare: quiet until one of the others; the
+    // child's row of the slot table, or nullopt if there are too many children.  In the child: 0 or
+    // an errno value, with which no far memory is left.  Signals are blocked; async-signal-safe.
+    std::optional<uint32_t> prepare_fork() noexcept;
+    void finish_fork(uint32_t row, int child) noexcept;
+    void cancel_fork() noexcept;
+    int become_child(uint32_t row, void (*on_first_need)(Pager& pager) noexcept) noexcept;
+    void shrink_to_budget() noexcept;
+
     Result<void> advise(const void* address, uint64_t bytes, hanare_advice advice);
     Result<void> pin(const void* address, uint64_t bytes, hanare_access access);
     Result<void> unpin(const void* address, uint64_t bytes);
@@ -91,6 +100,7 @@ private:
     Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
     Result<void> make_table(Region& region);
     Result<void> make_places(Region& region);
+    int watch_again(Region& region) noexcept;
     Result<uint64_t> choose_block_bytes(uint64_t bytes, uint64_t wanted) HANARE_REQUIRES(lock_);
     std::vector<BlockExtent> extents() HANARE_REQUIRES(lock_);
     // What becomes of the pages of its frames: the pool ends, too, or has a use for them.
@@ -98,7 +108,6 @@ private:
     void end_region(Region& region, Pages pages) noexcept HANARE_REQUIRES(lock_);
     void take_frames_out(Region& region) noexcept;
     void release_blocks(Region& region) noexcept;
-    void shrink_to_budget() noexcept;
     Region* find(const void* address) noexcept HANARE_REQUIRES(lock_);
     Result<Span> span_of(const void* address, uint64_t bytes) noexcept;
     void unpin_span(const Span& span, uint32_t last) noexcept;

@@ -6,6 +6,7 @@
 
 #include "pager/fault/holds.hpp"
 #include "pager/fault/pager.hpp"
+#include "pager/fault/parts.hpp"
 
 namespace hanare::pager {
 
@@ -119,6 +120,32 @@ hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexce
         frames_.note_progress();
         return HANARE_STATUS_OK;
     }
+}
+
+void Pager::become_child(void (*on_first_need)(Pager& pager) noexcept) noexcept {
+    keeper_ = nullptr;
+    works_ahead_ = false;
+    request_first_ = request_count_ = 0;
+    reads_.abandon_in_child();
+    part_reads_.abandon_in_child();
+    on_first_need_.store(on_first_need);
+}
+
+int Pager::protect_again(Region& region, uint32_t index) noexcept {
+    Block& block = region.block(index);
+    const BlockState state = block_word::state(block.load());
+    if (state == BlockState::kReadOnly) {
+        return engine_.forbid_writes(region.address_of(index), region.block_bytes);
+    }
+    if (state != BlockState::kSparse) return 0;
+    const Frame& frame = *region.frame_of(block);
+    int error = 0;
+    for_each_run(frame.present & ~frame.dirty, [&](uint32_t first, uint32_t parts) {
+        if (error != 0) return;
+        error = engine_.forbid_writes(region.address_of(index) + first * region.part_bytes,
+                                      parts * region.part_bytes);
+    });
+    return error;
 }
 
 uint64_t Pager::discard_parts(Region& region, uint32_t index, uint64_t parts) noexcept {

@@ -51,6 +51,9 @@ public:
     // kReading; what the system refuses becomes absent again.
     void start(Frame* const* frames, size_t count) noexcept;
 
+    // In the child of a fork: the system's means are the parent's.
+    void abandon_in_child() noexcept { static_cast<void>(reads_.release()); }
+
     // Completes what has arrived, if nobody else is about to.
     void poll() noexcept;
 
@@ -67,7 +70,7 @@ private:
     static void yield_to_starter(uint32_t turn) noexcept;
 
     Pager& pager_;
-    const std::unique_ptr<store::SharedReads> reads_;
+    std::unique_ptr<store::SharedReads> reads_;
     Spinning spinning_;
     std::atomic<uint64_t> bytes_{0};     // of reads from before they start until they are completed
     std::atomic<int32_t> in_flight_{0};  // reads the system has; less than 0 for moments

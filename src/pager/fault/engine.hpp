@@ -112,6 +112,13 @@ public:
     }
 
     virtual void abandon_in_child() noexcept = 0;
+    // In a child that goes on with the memory: catches its accesses, too.  Afterwards the ranges are
+    // watched again, and what the parent had protected, is protected.  Pages are shared with other
+    // processes from then on, in the parent as well.
+    virtual int become_child() noexcept { return ENOSYS; }
+    virtual int watch_again(std::byte*, size_t) noexcept { return 0; }
+    virtual bool loses_protection() const noexcept { return false; }
+    virtual void note_shared_pages() noexcept {}
 
 protected:
     // Whoever owns an engine knows its type (engines.cpp): a virtual destructor would bring

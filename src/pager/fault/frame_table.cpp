@@ -57,6 +57,17 @@ void FrameTable::adjust_region(FrameClass& frame_class, int64_t blocks,
     if (table_bytes < 0) note_progress();
 }
 
+int FrameTable::watch_arenas(Engine& engine) noexcept {
+    const sys::LockGuard guard(lock_);
+    for (const FrameClass& frame_class : classes_) {
+        if (!frame_class.open()) continue;
+        const int error =
+            engine.watch_again(frame_class.arena.address(), frame_class.arena.bytes());
+        if (error != 0) return error;
+    }
+    return 0;
+}
+
 void FrameTable::set_budget(uint64_t bytes) noexcept {
     {
         const sys::LockGuard guard(lock_);

@@ -38,13 +38,17 @@ enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
 class FrameTable {
 public:
     // The budget is for frames, their descriptors and the tables of regions.
-    FrameTable(uint64_t budget_bytes, Replacement replacement)
-        : budget_bytes_(budget_bytes), replacement_(replacement) {}
+    // `inherited`: children of fork go on with it.
+    FrameTable(uint64_t budget_bytes, Replacement replacement, bool inherited = false)
+        : budget_bytes_(budget_bytes), replacement_(replacement), inherited_(inherited) {}
 
     Replacement replacement() const noexcept { return replacement_; }
 
     // Makes sure frames of this size exist.  LIMIT when the budget holds fewer than kFramesMin.
     Result<FrameClass*> open_class(uint64_t block_bytes, Engine& engine);
+
+    // In a child: the arenas are the engine's again.  0 or an errno value.
+    int watch_arenas(Engine& engine) noexcept;
 
     // Makes sure descriptors for sparse blocks exist; they have no slots.
     Result<FrameClass*> open_sparse_class();
@@ -202,6 +206,7 @@ private:
 
     uint64_t budget_bytes_;  // changed under lock_ (set_budget)
     const Replacement replacement_;
+    const bool inherited_;
 
     sys::RankedLock lock_{sys::LockRank::kFrames};
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;

@@ -122,13 +122,16 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
         const FaultScope scope;
         if (is_forked_child()) {
             served = report_forked(address);
-        } else {
-            const uint64_t began_ns = region->is_adopted() ? sys::now_ns() : 0;
-            served = serve_or_report(*region, address, is_write(context));
-            if (region->is_adopted()) {
-                region->pager->note_wait(sys::now_ns() - began_ns);
-                keep_stack(context);
+        } else if (region->is_adopted()) {
+            const uint64_t began_ns = sys::now_ns();
+            {
+                const Gate::Pass pass(region->pager->gate());
+                served = serve_or_report(*region, address, is_write(context));
             }
+            region->pager->note_wait(sys::now_ns() - began_ns);
+            keep_stack(context);
+        } else {
+            served = serve_or_report(*region, address, is_write(context));
         }
     }
     region->leave();
@@ -147,6 +150,7 @@ void keep_stack_at(const std::byte* stack_pointer) noexcept {
     if (region->is_adopted() && region->may_access(stack_pointer) &&
         (region->access_of(index).fetch_or(block_access::kStack) & block_access::kStack) == 0) {
         const FaultScope scope;
+        const Gate::Pass pass(region->pager->gate());
         region->pager->pin_for_good(*region, index);
     }
     region->leave();

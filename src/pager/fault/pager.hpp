@@ -18,6 +18,7 @@
 #include "pager/fault/ahead_reads.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame_table.hpp"
+#include "pager/fault/gate.hpp"
 #include "pager/fault/part_reads.hpp"
 #include "pager/fault/read_ahead_depth.hpp"
 #include "pager/fault/region.hpp"
@@ -189,6 +190,18 @@ public:
     // can be had.
     bool populate_ahead() noexcept;
 
+    // Who changes blocks of adopted memory passes through it.
+    Gate& gate() noexcept { return gate_; }
+    // For a fork, while the gate is closed.  finish_all_reads: no read is in flight.  become_child:
+    // transfers that the parent had begun, and its keeper, do not exist here; the program has one
+    // thread, and `on_first_need` is called when it first needs local memory of its own.
+    void finish_all_reads() noexcept {
+        reads_.wait_while([&] { return reads_.bytes() > 0; });
+    }
+    // Clean pages of a block are write-protected, as they were in the parent.
+    int protect_again(Region& region, uint32_t index) noexcept;
+    void become_child(void (*on_first_need)(Pager& pager) noexcept) noexcept;
+
     store::Store& store() noexcept { return store_; }
     FrameTable& frames() noexcept { return frames_; }
     Engine& engine() noexcept { return engine_; }
@@ -328,6 +341,8 @@ private:
     PartReads part_reads_;
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
+    Gate gate_;
+    std::atomic<void (*)(Pager& pager) noexcept> on_first_need_{nullptr};
     KeeperSignal* keeper_ = nullptr;
     bool works_ahead_ = false;
     FaultService* fault_service_ = nullptr;

@@ -25,6 +25,11 @@ public:
     // `memory`: kBuffers buffers of kPartBytesMax.  Normal context.
     PartReads(store::Store& store, sys::Mapping memory, bool may_spin);
 
+    // In the child of a fork: the system's means are the parent's.
+    void abandon_in_child() noexcept {
+        for (auto& reads : reads_) static_cast<void>(reads.release());
+    }
+
     // Held until it goes out of scope; who finds none waits until one is released.
     class Buffer {
     public:

@@ -32,6 +32,7 @@ public:
     int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                  FilePlace place) noexcept override;
     int drop(std::byte* range, size_t bytes) noexcept override;
+    int become_child() noexcept override { return 0; }
     void abandon_in_child() noexcept override {}
 
 private:

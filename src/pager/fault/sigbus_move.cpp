@@ -19,6 +19,8 @@ namespace {
 // About two seconds in all.
 constexpr uint32_t kBusyYields = 200;
 constexpr uint32_t kBusyTriesMax = 20'000;
+// Where a copy does as well.
+constexpr uint32_t kSharedTriesMax = 2;
 constexpr uint32_t kBusyPauseUs = 100;
 
 void mark_pages(std::byte* memory, size_t bytes, std::byte mark) noexcept {
@@ -81,7 +83,33 @@ int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, File
     } else {
         take_back(slot, block, moved);
     }
+    return error == EBUSY && shares_pages_.load() ? copy_out(block, slot, bytes) : error;
+}
+
+// Pages that another process has, too, since a fork, are left to it: these two do as `withdraw` and
+// `move_in` with copies.
+int MovingEngine::copy_out(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+    if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
+    size_t copied = 0;
+    int error = userfault_.copy(slot, block, bytes, false, &copied);
+    if (error == 0) error = sys::advise(block, bytes, MADV_DONTNEED);
+    if (error != 0 && copied > 0) sys::advise(slot, copied, MADV_DONTNEED);
     return error;
+}
+
+int MovingEngine::copy_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
+    size_t copied = 0;
+    const int error = userfault_.copy(block, slot, bytes, false, &copied);
+    if (error != 0) {
+        // What is there already may have been written to.
+        if (copied > 0 && userfault_.write_protect(block, copied, true) == 0) {
+            std::memcpy(slot, block, copied);
+            sys::advise(block, copied, MADV_DONTNEED);
+        }
+        return error;
+    }
+    sys::advise(slot, bytes, MADV_DONTNEED);
+    return 0;
 }
 
 // Pages lose their protection when they are moved, except those that are swapped out.
@@ -94,9 +122,12 @@ void MovingEngine::unprotect(std::byte* pages, size_t bytes) noexcept {
 // pages that are held cannot be moved.  There is nothing to wait on but time.
 int MovingEngine::move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     size_t moved = 0;
-    const int error = move_when_free(block, slot, bytes, kBusyTriesMax, &moved);
-    if (error != 0) take_back(block, slot, moved);
-    return error;
+    const bool shares_pages = shares_pages_.load();
+    const uint32_t tries = shares_pages ? kSharedTriesMax : kBusyTriesMax;
+    const int error = move_when_free(block, slot, bytes, tries, &moved);
+    if (error == 0) return 0;
+    take_back(block, slot, moved);
+    return error == EBUSY && shares_pages ? copy_in(block, slot, bytes) : error;
 }
 
 int MovingEngine::move_when_free(std::byte* target, std::byte* source, size_t bytes, uint32_t tries,

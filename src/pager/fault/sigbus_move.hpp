@@ -31,9 +31,9 @@ public:
 
     // `scratch`: kScratchBuffers of kScratchBytes; `zeros`: kBlockBytesMax, never written;
     // `nursery` and `keepers_nursery`: one huge page each, aligned.
-    MovingEngine(sys::Userfault userfault, sys::Mapping scratch, sys::Mapping zeros,
+    MovingEngine(sys::Userfault userfault, sys::Userfault::Features features, sys::Mapping scratch, sys::Mapping zeros,
                  sys::Mapping nursery, sys::Mapping keepers_nursery)
-        : UserfaultEngine(std::move(userfault)),
+        : UserfaultEngine(std::move(userfault), features),
           scratch_(std::move(scratch), kScratchBytes),
           zeros_(std::move(zeros)),
           nursery_(std::move(nursery)),
@@ -52,6 +52,12 @@ public:
         UserfaultEngine::abandon_in_child();
         threads_.abandon_in_child();
     }
+    int become_child() noexcept override {
+        threads_.abandon_in_child();
+        note_shared_pages();
+        return UserfaultEngine::become_child();
+    }
+    void note_shared_pages() noexcept override { shares_pages_.store(true); }
 
 protected:
     ~MovingEngine() = default;
@@ -66,6 +72,8 @@ private:
         size_t used HANARE_GUARDED_BY(lock) = kHugePageBytes;
     };
 
+    int copy_out(std::byte* block, std::byte* slot, size_t bytes) noexcept;
+    int copy_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     // EBUSY after so many more tries.
     int move_when_free(std::byte* target, std::byte* source, size_t bytes, uint32_t tries,
@@ -83,6 +91,7 @@ private:
                       bool* written) noexcept;
 
     sys::ThreadCount threads_;
+    std::atomic<bool> shares_pages_{false};  // there was a fork: some cannot be moved
     BufferPool scratch_;  // copies made while a block is installed
     sys::Mapping zeros_;
     Nursery nursery_;          // of faulting threads

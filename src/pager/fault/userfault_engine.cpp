@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fault/userfault_engine.hpp"
 
+#include <cerrno>
 #include <sys/mman.h>
 
 #include "base/units.hpp"
@@ -10,6 +11,13 @@ namespace hanare::pager {
 
 int UserfaultEngine::attach(std::byte* range, size_t bytes) noexcept {
     return userfault_.register_range(range, bytes);
+}
+
+int UserfaultEngine::become_child() noexcept {
+    auto again = sys::Userfault::open(features_);
+    if (!again) return again.error().os_errno != 0 ? again.error().os_errno : ENOSYS;
+    userfault_ = std::move(*again);
+    return 0;
 }
 
 int UserfaultEngine::discard(std::byte* pages, size_t bytes) noexcept {

@@ -13,7 +13,8 @@ namespace hanare::pager {
 
 class UserfaultEngine : public Engine {
 public:
-    explicit UserfaultEngine(sys::Userfault userfault) : userfault_(std::move(userfault)) {}
+    UserfaultEngine(sys::Userfault userfault, sys::Userfault::Features features)
+        : userfault_(std::move(userfault)), features_(features) {}
 
     int attach(std::byte* range, size_t bytes) noexcept override;
     int discard(std::byte* pages, size_t bytes) noexcept override;
@@ -23,11 +24,19 @@ public:
                      bool writable) noexcept override;
     int forbid_writes(std::byte* pages, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override { userfault_.close(); }
+    int become_child() noexcept override;
+    int watch_again(std::byte* range, size_t bytes) noexcept override {
+        return userfault_.register_range(range, bytes);
+    }
+    bool loses_protection() const noexcept override { return true; }
 
 protected:
     ~UserfaultEngine() = default;
 
     sys::Userfault userfault_;
+
+private:
+    const sys::Userfault::Features features_;
 };
 
 }  // namespace hanare::pager
