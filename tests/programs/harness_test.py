@@ -27,7 +27,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 # A stand-in for `hanare run`: writes statistics, then runs the program.
 GOOD_HANARE = """#!/bin/sh
-[ "$1 $2" = "run --help" ] && exit 0
+[ "$1 $2" = "run --help" ] && { echo "--stats FILE"; exit 0; }
 while [ "$1" != -- ]; do
     [ "$1" = --stats ] && echo '{"run": {"far_bytes_peak": 1048576}}' >"$2"
     shift
@@ -284,6 +284,8 @@ class Measurements(WithDirectory):
         row = self.measure(tiny("sh -c 'echo $$'"))
         self.assertEqual(row.result(), "plain DIFFERENT: stdout.0")
         self.assertNotIn("hanare", row.results)
+        row = self.measure(tiny("sh -c 'echo $$; echo 1 >out'", output=False, files=("out",)))
+        self.assertEqual(row.result(), "identical")
 
     def test_results_that_are_missing_are_not_identical(self):
         def digest(directory):
@@ -311,7 +313,8 @@ class Measurements(WithDirectory):
     def test_statistics_of_any_shape(self):
         path = self.directory / "stats"
         for text, expected in (('{"far_bytes_peak": 5, "rows": [{"far_bytes_peak": 3}]}', 5),
-                               ('{"total": {"far_bytes_peak": 6}}', 6), ("{}", None), ("", None)):
+                               ('{"totals": {"far_bytes_peak": 6}, "rows": [{"far_bytes_peak": '
+                                '2}]}', 6), ("{}", None), ("", None)):
             path.write_text(text)
             self.assertEqual(measure.far_bytes_peak(path), expected)
 
@@ -418,11 +421,12 @@ class CommandLine(WithDirectory):
             os.rmdir("/dev/shm/hanare-x")
 
     def test_without_hanare(self):
-        arguments = ["--work", str(self.directory), "--hanare", "/nonexistent", "--only", "perl",
-                     "--quick", "--skip-without-hanare", "--systems", "plain,hanare"]
-        done = self.run_harness(*arguments)
-        self.assertEqual(done.returncode, 77, done.stderr)
-        self.assertIn("/nonexistent has no `run`", done.stderr)
+        other = self.write_program("other", "#!/bin/sh\necho usage\n")
+        for hanare in ("/nonexistent", other):
+            done = self.run_harness("--work", str(self.directory), "--hanare", hanare, "--quick",
+                                    "--skip-without-hanare", "--systems", "plain,hanare")
+            self.assertEqual(done.returncode, 77, done.stderr)
+            self.assertIn(f"{hanare} has no `run`", done.stderr)
 
     def test_a_failure_is_the_exit_status(self):
         hanare = self.write_program("hanare", GOOD_HANARE + "echo reason >&2; exit 5\n")

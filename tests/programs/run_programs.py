@@ -95,8 +95,10 @@ def module_finder(work):
 def has_hanare_run(path):
     if shutil.which(path) is None:
         return False
-    return subprocess.run([path, "run", "--help"], stdin=subprocess.DEVNULL, check=False,
-                          capture_output=True, timeout=60).returncode == 0
+    done = subprocess.run([path, "run", "--help"], stdin=subprocess.DEVNULL, check=False,
+                          capture_output=True, timeout=60)
+    # Without such a command, the help would be that of the program.
+    return done.returncode == 0 and b"--stats" in done.stdout
 
 
 def available_systems(options, work):
