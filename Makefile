@@ -8,13 +8,14 @@ TEST_JOBS ?= 2
 PREFIX ?= /usr/local
 DEMO_FLAGS ?=
 BENCH_FLAGS ?= --quick
+PROGRAMS_FLAGS ?=
 
 BUILD := cmake --build --parallel $(JOBS) --preset
 # Prints one line per suite with its time, the output of those that fail, and the totals at the end.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --test-dir
 
-.PHONY: help demo test test-sanitizers test-stress test-thread-safety bench install format check-format clean \
-        bootstrap bootstrap-all release
+.PHONY: help demo test test-sanitizers test-stress test-thread-safety test-programs bench install \
+        format check-format clean bootstrap bootstrap-all bootstrap-programs release
 .NOTPARALLEL:
 
 help:
@@ -24,6 +25,8 @@ help:
 	@echo 'make test-sanitizers     all tests under ASan and UBSan, and under TSan'
 	@echo 'make test-stress         10^8 writes for every engine and block size, 1000 random runs'
 	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
+	@echo 'make test-programs       programs of Debian and PyPI: plain, hanare run, swap; an hour'
+	@echo '                         and more (PROGRAMS_FLAGS=..., see tests/programs/README.md)'
 	@echo 'make bench               benchmarks (BENCH_FLAGS=..., default --quick)'
 	@echo 'make install             into PREFIX (default /usr/local), below DESTDIR if set'
 	@echo 'make format              clang-format over all sources; check-format only tells'
@@ -71,6 +74,12 @@ test-thread-safety: bootstrap-all
 	@cmake --preset thread-safety
 	@$(BUILD) thread-safety
 	@echo 'thread-safety: no warnings'
+
+bootstrap-programs:
+	@scripts/bootstrap --programs
+
+test-programs: bootstrap-programs release
+	@python3 -B tests/programs/run_programs.py --install $(PROGRAMS_FLAGS)
 
 bench: bootstrap
 	@cmake --preset release

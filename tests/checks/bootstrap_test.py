@@ -17,6 +17,9 @@ import checklib  # noqa: E402
 BASE = ["cmake", "ninja-build", "g++", "pkg-config", "python3", "libgtest-dev", "libgmock-dev",
         "libbenchmark-dev", "libcli11-dev", "nlohmann-json3-dev", "libfmt-dev",
         "libtomlplusplus-dev", "libxxhash-dev", "spin"]
+PROGRAMS = ["python3-venv", "gfortran", "gcc", "gawk", "perl", "sqlite3", "xz-utils",
+            "redis-server", "memcached", "octave", "r-base-core", "bwa", "minimap2", "samtools",
+            "velvet", "jellyfish", "nodejs", "openjdk-17-jdk-headless"]
 CLANG = ["clang-19", "libclang-rt-19-dev", "llvm-19", "clang-format-19"]
 
 DPKG_QUERY = """#!/bin/bash
@@ -78,6 +81,10 @@ def main():
     status, _, calls = result = run(["--all"], BASE)
     expect("--all", calls[1:] and calls[1].endswith("install " + " ".join(CLANG)), result)
 
+    status, _, calls = result = run(["--programs"], BASE)
+    expect("--programs", calls[1:] and calls[1].endswith(
+        "install " + " ".join(PROGRAMS)), result)
+
     status, error, calls = result = run([], BASE[1:], uid="1000")
     expect("user without sudo: the list, the command, status 1",
            status == 1 and not calls and "missing: cmake\n" in error
@@ -101,7 +108,7 @@ def main():
     status, error, _ = result = run(["--everything"], BASE)
     expect("unknown flag", status == 2 and "usage" in error, result)
 
-    return checklib.report("bootstrap", failures, "10 machines as expected")
+    return checklib.report("bootstrap", failures, "11 machines as expected")
 
 
 if __name__ == "__main__":
