@@ -204,6 +204,25 @@ Result<SlotTable> FileStore::open_slots(uint64_t slot_bytes) {
     return SlotTable::create(static_cast<uint32_t>(slots), file_.descriptor.number());
 }
 
+// In steps: the last page of each is enough to make the file that long.  Other processes do the same;
+// nobody shortens it.
+hanare_status FileStore::cover(uint64_t end) noexcept {
+    if (end <= covered_bytes_.load(std::memory_order_relaxed)) return HANARE_STATUS_OK;
+    constexpr uint64_t kStepBytes = 64 * kMiB;
+    uint64_t wanted = round_up(end, kStepBytes);
+    if (options_.size_bytes != 0) wanted = std::min(wanted, managed_bytes(options_));
+    int error = sys::extend(file_.descriptor.number(), wanted);
+    if (error == EFBIG || error == ENOSPC) {
+        wanted = end;
+        error = sys::extend(file_.descriptor.number(), wanted);
+    }
+    if (error != 0) return file_.errors.note(error);
+    uint64_t covered = covered_bytes_.load(std::memory_order_relaxed);
+    while (covered < wanted && !covered_bytes_.compare_exchange_weak(covered, wanted)) {
+    }
+    return HANARE_STATUS_OK;
+}
+
 hanare_status FileStore::read(uint64_t offset, std::byte* memory, size_t bytes) noexcept {
     return file_.errors.note(sys::read_at(file_.descriptor.number(), offset, memory, bytes));
 }

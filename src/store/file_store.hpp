@@ -26,6 +26,7 @@ public:
     Result<uint64_t> reserve(uint64_t bytes) override;
     void release(uint64_t offset, uint64_t bytes) noexcept override;
     Result<SlotTable> open_slots(uint64_t slot_bytes) override;
+    hanare_status cover(uint64_t end) noexcept override;
     hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept override;
     hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept override;
     Result<std::unique_ptr<IoChannel>> open_channel() override;
@@ -44,6 +45,7 @@ private:
     std::unexpected<Error> no_room(uint64_t wanted_bytes, int os_errno) const;
     std::unexpected<Error> no_uring() const;
     bool reads_asynchronously() const;
+    std::atomic<uint64_t> covered_bytes_{0};  // the file is that long
     bool room_for(uint64_t bytes) const;
 
     const FileStoreOptions options_;

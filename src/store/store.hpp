@@ -91,6 +91,9 @@ public:
     // Instead of extents: room for single blocks of `slot_bytes`, shared with forked children.  Once,
     // before anything is reserved; the store has to outlive the table.
     virtual Result<SlotTable> open_slots(uint64_t slot_bytes) = 0;
+    // Before a slot is used that ends there: all before can be read from now on, as zeros where
+    // nothing was written.  Any thread, async-signal-safe.
+    virtual hanare_status cover(uint64_t end) noexcept = 0;
 
     virtual hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept = 0;
     virtual hanare_status write(uint64_t offset, const std::byte* memory,

@@ -168,6 +168,15 @@ int zero_range(int file, uint64_t offset, uint64_t bytes) {
     });
 }
 
+int extend(int file, uint64_t bytes) {
+    struct stat status {};
+    if (fstat(file, &status) != 0) return errno;
+    if (static_cast<uint64_t>(status.st_size) >= bytes) return 0;
+    const int error = preallocate(file, bytes - kOsPageBytes, kOsPageBytes);
+    // Without it, two at a time could make the file shorter; the next write makes it longer again.
+    return error == EOPNOTSUPP ? set_length(file, bytes) : error;
+}
+
 int set_length(int file, uint64_t bytes) {
     return call([&] { return ftruncate(file, static_cast<off_t>(bytes)); });
 }

@@ -68,6 +68,10 @@ int punch_hole(int file, uint64_t offset, uint64_t bytes);
 int zero_range(int file, uint64_t offset, uint64_t bytes);
 int set_length(int file, uint64_t bytes);
 
+// Makes the file at least that long and changes nothing of what it holds, whoever else does the
+// same.  `bytes` is a multiple of the OS page.  Async-signal-safe.
+int extend(int file, uint64_t bytes);
+
 struct FileSystem {
     bool in_memory = false;  // tmpfs or ramfs: what is "on disk" there is in memory
     bool room_known = false;

@@ -60,6 +60,10 @@ public:
 
     Result<uint64_t> reserve(uint64_t) override { return uint64_t{0}; }
     void release(uint64_t, uint64_t) noexcept override {}
+    hanare_status cover(uint64_t) noexcept override { return HANARE_STATUS_OK; }
+    Result<store::SlotTable> open_slots(uint64_t) override {
+        return fail(HANARE_STATUS_NOT_SUPPORTED, "no slots");
+    }
     hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept override {
         EXPECT_EQ(offset, kOffset);
         ++behaviour_.read_synchronously;

@@ -28,7 +28,12 @@ uint32_t Pager::take_slot(const Region& region, uint32_t index) noexcept {
     }
     uint32_t slot = slots_->allocate(preferred);
     if (slot == SlotTable::kNoSlot && slots_->sweep() > 0) slot = slots_->allocate(preferred);
-    return slot == SlotTable::kNoSlot ? 0 : slot + 1;
+    if (slot == SlotTable::kNoSlot) return 0;
+    if (store_.cover((uint64_t{slot} + 1) << region.block_shift) == HANARE_STATUS_OK) {
+        return slot + 1;
+    }
+    if (slots_->drop(slot)) slots_->release(slot);
+    return 0;
 }
 
 // The caller owns the block's transient state and is about to write its frame.
