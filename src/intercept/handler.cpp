@@ -14,6 +14,7 @@
 #include "intercept/far_call.hpp"
 #include "intercept/forks.hpp"
 #include "pager/fault/handler.hpp"
+#include "sys/own_descriptors.hpp"
 #include "sys/thread_count.hpp"
 
 namespace hanare::intercept {
@@ -124,6 +125,47 @@ Verdict handle_mask(SystemCall& call) {
 }
 
 // The kernel writes signal frames there, and cannot fault.
+// Programs that close all descriptors they may have do not know of Hanare's.
+Verdict handle_close(SystemCall& call) {
+    const auto number = static_cast<int>(call.arguments[0]);
+    if (call.number == SYS_close) {
+        if (!sys::own_descriptors.contain(number)) return Verdict::kNative;
+        call.finish(-EBADF);
+        return Verdict::kDone;
+    }
+    if (call.number == SYS_dup2 || call.number == SYS_dup3) {
+        if (!sys::own_descriptors.contain(static_cast<int>(call.arguments[1]))) {
+            return Verdict::kNative;
+        }
+        call.finish(-EBUSY);
+        return Verdict::kDone;
+    }
+    // close_range: what lies between them.
+    const auto last = static_cast<uint32_t>(call.arguments[1]);
+    constexpr uint64_t kCloseOnExec = 4;
+    auto from = static_cast<uint32_t>(call.arguments[0]);
+    uint32_t own = static_cast<uint32_t>(sys::own_descriptors.next(static_cast<int>(from)));
+    if (from > last || own > last || (call.arguments[2] & kCloseOnExec) != 0) {
+        return Verdict::kNative;
+    }
+    for (;;) {
+        const uint32_t to = own > last ? last : own - 1;
+        if (own > from) {
+            const uint64_t piece[6] = {from, to, call.arguments[2], 0, 0, 0};
+            const int64_t result = hook::raw_system_call(SYS_close_range, piece);
+            if (result < 0 || own > last) {
+                call.finish(result);
+                return Verdict::kDone;
+            }
+        }
+        if (own >= last) break;
+        from = own + 1;
+        own = static_cast<uint32_t>(sys::own_descriptors.next(static_cast<int>(from)));
+    }
+    call.finish(0);
+    return Verdict::kDone;
+}
+
 Verdict handle_signal_stack(SystemCall& call) {
     const auto* stack = reinterpret_cast<const stack_t*>(call.arguments[0]);
     if (stack == nullptr || (stack->ss_flags & SS_DISABLE) != 0) return handle_arguments(call);
@@ -187,6 +229,10 @@ Verdict handle_system_call(SystemCall& call) {
             return Verdict::kDone;
         case SYS_rt_sigprocmask: return handle_mask(call);
         case SYS_sigaltstack: return handle_signal_stack(call);
+        case SYS_close:
+        case SYS_close_range:
+        case SYS_dup2:
+        case SYS_dup3: return handle_close(call);
         case SYS_fork:
         case SYS_clone:
         case SYS_clone3: return handle_fork(call);

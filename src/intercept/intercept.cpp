@@ -12,6 +12,7 @@
 #include "intercept/arguments.hpp"
 #include "intercept/handler.hpp"
 #include "pager/fault/handler.hpp"
+#include "sys/own_descriptors.hpp"
 
 namespace hanare::intercept {
 
@@ -28,7 +29,8 @@ std::vector<uint32_t> wanted_calls() {
     }
     for (const uint32_t number :
          {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_pkey_mprotect, SYS_mremap, SYS_madvise,
-          SYS_mlock, SYS_mlock2, SYS_munlock, SYS_msync, SYS_mlockall, SYS_fork}) {
+          SYS_mlock, SYS_mlock2, SYS_munlock, SYS_msync, SYS_mlockall, SYS_fork, SYS_close,
+          SYS_close_range, SYS_dup2, SYS_dup3}) {
         if (arguments_of(number).pointers().empty()) numbers.push_back(number);
     }
     return numbers;
@@ -38,6 +40,7 @@ std::vector<uint32_t> wanted_calls() {
 
 Result<hook::RewriteReport> begin(const SpaceOptions& options) {
     // It has to outlive every destructor of the program.
+    sys::own_descriptors.begin();
     auto* const made = new Space(options);
     set_space(*made, std::clamp<uint64_t>(options.pool.local_bytes / kPieceShare, 64 * kKiB,
                                           kPieceBytesMax));

@@ -39,6 +39,7 @@ Result<void> check_block_bytes(uint64_t block_bytes) {
 
 Pool::Pool(const PoolOptions& options)
     : block_bytes_(options.block_bytes),
+      local_bytes_(options.local_bytes),
       frames_(options.local_bytes, options.replacement, !options.watches_forks) {}
 
 Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
@@ -67,6 +68,13 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     pool->watches_forks_ = options.watches_forks;
     if (options.watches_forks) note_pool_opened();
     return pool;
+}
+
+void Pool::set_budget(uint64_t bytes) noexcept {
+    const sys::SignalBlock signals;
+    // Twice as many blocks as one instruction may need.
+    const uint64_t least = frames_.usage().metadata_bytes + 2 * kFramesMin * block_bytes_;
+    frames_.set_budget(std::min(local_bytes_, std::max(bytes, least)));
 }
 
 Pool::~Pool() {

@@ -67,6 +67,9 @@ public:
     void cancel_fork() noexcept;
     int become_child(uint32_t row, void (*on_first_need)(Pager& pager) noexcept) noexcept;
     void shrink_to_budget() noexcept;
+    // What may be in local memory from now on, at least what is needed to go on, at most what it was
+    // at first.  Async-signal-safe.
+    void set_budget(uint64_t bytes) noexcept;
 
     Result<void> advise(const void* address, uint64_t bytes, hanare_advice advice);
     Result<void> pin(const void* address, uint64_t bytes, hanare_access access);
@@ -117,6 +120,7 @@ private:
     Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept;
 
     const uint64_t block_bytes_;
+    const uint64_t local_bytes_;
     bool watches_forks_ = true;
     FrameTable frames_;
     std::unique_ptr<store::Store> store_;

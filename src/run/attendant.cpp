@@ -30,8 +30,8 @@ void* attend(void*) {
 
 }  // namespace
 
-Result<void> start_attendant(const hook::RewriteReport& report) {
-    open_report(report);
+Result<void> start_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
+    open_report(report, local_bytes);
     const sys::SignalBlock inherited_by_the_thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -6,11 +6,14 @@
 // signal blocked and never touches far memory.
 #pragma once
 
+#include <cstdint>
+
 #include "base/result.hpp"
 #include "hook/system_calls.hpp"
 
 namespace hanare::run {
 
-Result<void> start_attendant(const hook::RewriteReport& report);
+// `local_bytes`: the budget of all processes together.
+Result<void> start_attendant(const hook::RewriteReport& report, uint64_t local_bytes);
 
 }  // namespace hanare::run

@@ -12,7 +12,7 @@
 
 #include "intercept/intercept.hpp"
 #include "sys/file.hpp"
-#include "sys/lock.hpp"
+#include "sys/process_usage.hpp"
 #include "telemetry/run_page.hpp"
 
 namespace hanare::run {
@@ -25,7 +25,8 @@ using telemetry::RunRow;
 struct Report {
     RunPage* page = nullptr;
     RunRow* row = nullptr;
-    uint64_t far_bytes = 0;  // as it was added to the page's last
+    uint64_t far_bytes = 0;    // as it was added to the page's last
+    uint64_t local_bytes = 0;  // of the budget, where there is no page
     hook::RewriteReport sites;
 };
 constinit Report report;
@@ -43,20 +44,48 @@ RunPage* map_page(const char* path) {
     return nullptr;
 }
 
-RunRow* claim_row() noexcept {
+// Whoever wins each of these two steps does what belongs to it.
+void end_row(RunRow& row) noexcept {
+    uint32_t live = RunRow::kLive;
+    if (row.state.compare_exchange_strong(live, RunRow::kEnded)) {
+        report.page->far_bytes.fetch_sub(row.far_bytes.load());
+    }
+    uint32_t shares = 1;
+    if (row.shares.compare_exchange_strong(shares, 0)) report.page->sharers.fetch_sub(1);
+}
+
+// A row that another program left, which this process was before it called exec.
+void end_own_rows() noexcept {
     for (RunRow& row : report.page->rows) {
-        uint32_t free = RunRow::kFree;
-        if (!row.state.compare_exchange_strong(free, RunRow::kLive)) continue;
-        row.process_id.store(getpid());
-        char name[16] = {};
-        prctl(PR_GET_NAME, name);
-        for (size_t i = 0; i < sizeof name; ++i) row.command[i].store(name[i]);
-        row.shares.store(1);
-        report.page->sharers.fetch_add(1);
-        report.page->processes.fetch_add(1);
-        return &row;
+        if (row.state.load() == RunRow::kLive && row.process_id.load() == getpid()) end_row(row);
+    }
+}
+
+RunRow* take_row() noexcept {
+    for (const uint32_t state : {RunRow::kFree, RunRow::kEnded}) {
+        for (RunRow& row : report.page->rows) {
+            uint32_t seen = state;
+            if (row.state.compare_exchange_strong(seen, RunRow::kClaimed)) return &row;
+        }
     }
     return nullptr;
+}
+
+RunRow* claim_row() noexcept {
+    RunRow* const row = take_row();
+    if (row == nullptr) return nullptr;
+    row->process_id.store(getpid());
+    char name[16] = {};
+    prctl(PR_GET_NAME, name);
+    for (size_t i = 0; i < sizeof name; ++i) row->command[i].store(name[i]);
+#define HANARE_RUN_CLEAR(field, text) row->field.store(0);
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
+#undef HANARE_RUN_CLEAR
+    row->shares.store(1);
+    report.page->sharers.fetch_add(1);
+    report.page->processes.fetch_add(1);
+    row->state.store(RunRow::kLive);
+    return row;
 }
 
 void raise(std::atomic<uint64_t>& peak, uint64_t value) noexcept {
@@ -65,10 +94,8 @@ void raise(std::atomic<uint64_t>& peak, uint64_t value) noexcept {
     }
 }
 
-void write_row(intercept::Space& space) noexcept {
+void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
     RunRow& row = *report.row;
-    hanare_counters counters = {};
-    static_cast<void>(space.pool()->stats(nullptr, counters));
     const intercept::Space::Figures figures = space.figures();
     row.far_bytes = figures.far_bytes;
     raise(row.far_bytes_peak, figures.far_bytes);
@@ -85,6 +112,7 @@ void write_row(intercept::Space& space) noexcept {
     row.protected_calls = space.protected_calls();
     row.rewritten_sites = report.sites.rewritten;
     row.left_sites = report.sites.left;
+    row.forks = space.forks();
     const uint64_t far = figures.far_bytes;
     const uint64_t total =
         report.page->far_bytes.fetch_add(far - report.far_bytes) + (far - report.far_bytes);
@@ -92,21 +120,50 @@ void write_row(intercept::Space& space) noexcept {
     raise(report.page->far_bytes_peak, total);
 }
 
+// What the program has in local memory besides what Hanare keeps for it is part of what it may have.
+void adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
+    const uint64_t sharers =
+        report.page == nullptr ? 1 : std::max<uint32_t>(report.page->sharers.load(), 1);
+    const uint64_t share = report.local_bytes / sharers;
+    const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
+    const uint64_t present = sys::anonymous_bytes();
+    const uint64_t others = present > kept ? present - kept : 0;
+    pool.set_budget(share > others ? share - others : 0);
+}
+
 [[gnu::destructor]] void report_at_exit() { report_figures(); }
+
+// In a child, which has no attendant: the budget is divided anew when it needs some of it.
+void begin_child() noexcept {
+    report.row = nullptr;
+    report.far_bytes = 0;
+    busy.store(false);
+}
+
+void share_budget(pager::Pager&) noexcept {
+    report_figures();
+    intercept::space()->pool()->shrink_to_budget();
+}
+
 
 }  // namespace
 
-void open_report(const hook::RewriteReport& sites) {
+void open_report(const hook::RewriteReport& sites, uint64_t local_bytes) {
     report.sites = sites;
+    report.local_bytes = local_bytes;
     if (const char* path = std::getenv("HANARE_RUN_PAGE")) report.page = map_page(path);
+    if (report.page != nullptr) end_own_rows();
+    intercept::space()->set_child_hooks({.began = begin_child, .needs_memory = share_budget});
 }
 
 void report_figures() noexcept {
     intercept::Space* const space = intercept::space();
-    if (report.page == nullptr || space == nullptr || space->pool() == nullptr) return;
-    if (busy.exchange(true)) return;
-    if (report.row == nullptr) report.row = claim_row();
-    if (report.row != nullptr) write_row(*space);
+    if (space == nullptr || space->pool() == nullptr || busy.exchange(true)) return;
+    hanare_counters counters = {};
+    static_cast<void>(space->pool()->stats(nullptr, counters));
+    if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
+    adapt_budget(*space->pool(), counters);
+    if (report.row != nullptr) write_row(*space, counters);
     busy.store(false);
 }
 

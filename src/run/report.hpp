@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process's row of the page that `hanare run` shares (telemetry/run_page.hpp).  Any thread.
+// The process's row of the page that `hanare run` shares (telemetry/run_page.hpp), and its part of
+// the budget.  Any thread.
 #pragma once
+
+#include <cstdint>
 
 #include "hook/system_calls.hpp"
 
 namespace hanare::run {
 
 // Finds the page, if there is one.  Once, before the others.
-void open_report(const hook::RewriteReport& report);
+void open_report(const hook::RewriteReport& report, uint64_t local_bytes);
 
-// Writes how things are now, if memory has been adopted.
+// Writes how things are now, and adapts the budget, if memory has been adopted.
 void report_figures() noexcept;
 
 }  // namespace hanare::run

@@ -15,6 +15,8 @@
 
 #include "base/units.hpp"
 #include "sys/inject.hpp"
+#include "sys/own_descriptors.hpp"
+#include "sys/raw_call.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::sys {
@@ -91,11 +93,16 @@ int transfer_all(inject::Call kind, size_t bytes, Once once) noexcept {
 }  // namespace
 
 int above_standard(int number) noexcept {
-    if (number < 0 || number > STDERR_FILENO) return number;
-    const int kept = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const bool apart = own_descriptors.is_on();
+    const int floor = apart ? OwnDescriptors::kFloor : STDERR_FILENO + 1;
+    if (number < 0 || number >= floor) return number;
+    int kept = fcntl(number, F_DUPFD_CLOEXEC, floor);
+    // Where the limit of descriptors is low, any will do.
+    if (kept < 0 && apart) kept = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     const int error = errno;
-    ::close(number);
+    raw::syscall(SYS_close, number);
     errno = error;
+    own_descriptors.add(kept);
     return kept;
 }
 
@@ -109,10 +116,15 @@ int open_missing_standard() noexcept {
     return 0;
 }
 
+void close_own(int number) noexcept {
+    own_descriptors.remove(number);
+    raw::syscall(SYS_close, number);
+}
+
 void FileDescriptor::close() noexcept {
     if (number_ < 0) return;
     const int saved_errno = errno;
-    ::close(std::exchange(number_, -1));  // EINTR closes, too
+    close_own(std::exchange(number_, -1));  // EINTR closes, too
     errno = saved_errno;
 }
 

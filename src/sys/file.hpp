@@ -24,6 +24,9 @@ namespace hanare::sys {
 // Async-signal-safe.
 int above_standard(int number) noexcept;
 
+// Closes such a number.
+void close_own(int number) noexcept;
+
 // Opens /dev/null for whichever of the three standard descriptors is closed; what is started finds
 // them closed again.  For programs, early.
 int open_missing_standard() noexcept;

@@ -80,7 +80,7 @@ int LifeLock::take(int file, uint32_t number, LifeLock& lock) noexcept {
             taken.mapping_ = mapped;
             lock = std::move(taken);
         }
-        syscall(SYS_close, own);
+        close_own(own);
     }
     errno = saved_errno;
     return error;

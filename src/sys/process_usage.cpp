@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/process_usage.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "base/units.hpp"
+#include "sys/raw_call.hpp"
 #include "sys/text_file.hpp"
 
 namespace hanare::sys {
@@ -32,6 +34,22 @@ Result<ProcessUsage> process_usage() {
     HANARE_TRY_ASSIGN(const uint64_t peak, kib_line("/proc/self/status", "VmHWM"));
     return ProcessUsage{static_cast<uint64_t>(usage.ru_minflt),
                         static_cast<uint64_t>(usage.ru_majflt), peak};
+}
+
+uint64_t anonymous_bytes() noexcept {
+    const long file = raw::syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    char text[128] = {};
+    raw::syscall(SYS_read, file, text, sizeof text - 1);
+    raw::syscall(SYS_close, file);
+    // Pages: all addresses, present, of these in files or shared.
+    uint64_t pages[3] = {};
+    const char* at = text;
+    for (uint64_t& number : pages) {
+        for (; *at >= '0' && *at <= '9'; ++at) number = number * 10 + static_cast<uint64_t>(*at - '0');
+        if (*at == ' ') ++at;
+    }
+    return pages[1] > pages[2] ? (pages[1] - pages[2]) * kOsPageBytes : 0;
 }
 
 uint32_t allowed_cpus() noexcept {

@@ -17,6 +17,10 @@ struct ProcessUsage {
 
 Result<ProcessUsage> process_usage();
 
+// Of its memory that lies in no file and is present; 0 where the kernel does not tell.
+// Async-signal-safe.
+uint64_t anonymous_bytes() noexcept;
+
 // On which the calling thread may run; 1 where the kernel does not tell.
 uint32_t allowed_cpus() noexcept;
 

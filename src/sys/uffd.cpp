@@ -139,7 +139,7 @@ int fill(size_t bytes, size_t* filled_bytes, Request request) noexcept {
 Userfault::Support Userfault::probe() noexcept {
     Support support;
     const int privileged = open_privileged_descriptor();
-    if (privileged >= 0) ::close(privileged);
+    if (privileged >= 0) close_own(privileged);
     support.system_calls_errno = privileged >= 0 ? 0 : -privileged;
     const int descriptor = open_descriptor();
     if (descriptor < 0) {
@@ -148,7 +148,7 @@ Userfault::Support Userfault::probe() noexcept {
     }
     uffdio_api api = {UFFD_API, 0, 0};
     support.os_errno = call(descriptor, UFFDIO_API, &api);
-    ::close(descriptor);
+    close_own(descriptor);
     if (support.os_errno != 0) return support;
     support.available = true;
     support.sigbus = (api.features & UFFD_FEATURE_SIGBUS) != 0;
@@ -200,7 +200,7 @@ Userfault& Userfault::operator=(Userfault&& other) noexcept {
 Userfault::~Userfault() { close(); }
 
 void Userfault::close() noexcept {
-    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+    if (descriptor_ >= 0) close_own(std::exchange(descriptor_, -1));
 }
 
 int Userfault::register_range(void* address, size_t bytes, Faults faults) const noexcept {

@@ -34,7 +34,12 @@ namespace hanare::telemetry {
 
 // One process that has, or had, far memory.  Written by that process only, but for the end.
 struct RunRow {
-    enum State : uint32_t { kFree = 0, kLive = 1, kEnded = 2 };
+    enum State : uint32_t {
+        kFree = 0,
+        kLive = 1,
+        kEnded = 2,    // may be claimed again
+        kClaimed = 3,  // by one that fills it in
+    };
 
     std::atomic<uint32_t> state{kFree};
     std::atomic<int32_t> process_id{0};
