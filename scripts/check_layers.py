@@ -23,6 +23,8 @@ KERNEL_HEADER_EXCEPTIONS = [
     ("src/pager/*", "sys/mman.h", "the MADV_* constants that sys/memory.hpp takes"),
     ("src/base/assert.cpp", "sys/syscall.h", "the last words of a process, below every layer"),
     ("src/hook/*", "sys/syscall.h", "wraps what libc offers for the same system calls"),
+    ("src/intercept/*", "sys/*", "answers the program's system calls: their numbers and layouts"),
+    ("src/intercept/forks.cpp", "linux/sched.h", "the layout of clone3's arguments"),
 ]
 
 

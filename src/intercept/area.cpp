@@ -77,8 +77,8 @@ int64_t Area::map_foreign(uintptr_t begin, uintptr_t end, int protection, int fl
         const uintptr_t at = address_of(block);
         if (ranges_.any(at, at + region_.block_bytes)) pin(block);
     }
-    const void* mapped = sys::raw::mmap(pointer(begin), end - begin, protection, flags | MAP_FIXED,
-                                        file, offset);
+    const void* mapped =
+        sys::raw::mmap(pointer(begin), end - begin, protection, flags | MAP_FIXED, file, offset);
     if (mapped == MAP_FAILED) {
         const int error = errno;
         for (uint32_t block = block_of(begin); block < block_behind(end); ++block) {
@@ -124,8 +124,8 @@ void Area::clear(uintptr_t begin, uintptr_t end) {
     for (uint32_t block = block_of(begin); block < block_behind(end); ++block) {
         const uintptr_t from = address_of(block);
         const uintptr_t to = address_of(block + 1);
-        const bool others = (from < begin && ranges_.any(from, begin)) ||
-                            (end < to && ranges_.any(end, to));
+        const bool others =
+            (from < begin && ranges_.any(from, begin)) || (end < to && ranges_.any(end, to));
         const bool pinned = (region_.access_of(block).load() & (kStack | kGuarded)) != 0;
         if (!ranges_.any(from, to)) {
             free_block(block);
@@ -146,8 +146,7 @@ void Area::clear_part(uint32_t block, uintptr_t begin, uintptr_t end) {
     for (uintptr_t at = first; at < last; at += part_bytes) {
         parts |= uint64_t{1} << region_.part_of(pointer(at));
     }
-    const bool forgotten =
-        parts != 0 && region_.pager->discard_parts(region_, block, parts) == 0;
+    const bool forgotten = parts != 0 && region_.pager->discard_parts(region_, block, parts) == 0;
     if (forgotten && first == begin && last == end) return;
     // The rest is written to, as the program could.
     const uint8_t access = region_.access_of(block).fetch_or(kUsable);
@@ -219,8 +218,8 @@ int64_t Area::reserve(const Range& range) {
     for (uint32_t block = block_of(range.begin); block < block_behind(range.end); ++block) {
         const uintptr_t from = std::max(range.begin, address_of(block));
         const uintptr_t to = std::min(range.end, address_of(block + 1));
-        const bool hidden = is_whole(block, from, to) &&
-                            region_.pager->hide(region_, block) == HANARE_STATUS_OK;
+        const bool hidden =
+            is_whole(block, from, to) && region_.pager->hide(region_, block) == HANARE_STATUS_OK;
         if (!hidden && !is_empty(block)) {
             if (const int64_t result = guard(from, to, PROT_NONE); result != 0) return result;
         } else {
@@ -283,8 +282,7 @@ int64_t Area::advise(uintptr_t begin, uintptr_t end, int advice) {
     for (const Range& range : ranges_.overlapping(begin, end)) {
         if (range.begin != reached) result = -ENOMEM;
         reached = range.end;
-        if (range.kind == RangeKind::kForeign ||
-            (range.kind == RangeKind::kGuarded && !forgets)) {
+        if (range.kind == RangeKind::kForeign || (range.kind == RangeKind::kGuarded && !forgets)) {
             if (sys::raw::madvise(pointer(range.begin), range.end - range.begin, advice) != 0) {
                 result = -errno;
             }

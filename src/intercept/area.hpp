@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Area: a contiguous range of the program's addresses, all of it one region of the pool, and what
-// the program has mapped in it.  To the program it behaves as memory that the kernel has mapped; the
-// calls are named after the system calls and return what these return: a result, or a negative
+// the program has mapped in it.  To the program it behaves as memory that the kernel has mapped;
+// the calls are named after the system calls and return what these return: a result, or a negative
 // errno value.  Ranges are of whole OS pages and lie inside the area.
 //
 // The caller holds the space's lock, with all signals but faults blocked: clearing part of a block

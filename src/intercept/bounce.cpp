@@ -88,9 +88,7 @@ void BounceFrame::leave() noexcept {
     buffer_ = nullptr;
 }
 
-size_t BounceFrame::left() noexcept {
-    return enter() ? kBytes - buffer_->frame[frame_].end : 0;
-}
+size_t BounceFrame::left() noexcept { return enter() ? kBytes - buffer_->frame[frame_].end : 0; }
 
 std::byte* BounceFrame::take(size_t bytes) noexcept {
     bytes = (bytes + 15) & ~size_t{15};

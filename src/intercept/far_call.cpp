@@ -116,8 +116,7 @@ bool FarCall::is_wanted(const Space& space, const hook::SystemCall& call,
         // What lies elsewhere may tell of far memory.
         if (argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut) {
             const auto* vectors = reinterpret_cast<const iovec*>(address);
-            const uint64_t count =
-                std::min(count_of(call, argument.size), kVectorsMax);
+            const uint64_t count = std::min(count_of(call, argument.size), kVectorsMax);
             for (uint64_t index = 0; index < count; ++index) {
                 const auto base = reinterpret_cast<uint64_t>(vectors[index].iov_base);
                 if (space.overlaps(base, base + vectors[index].iov_len)) return true;
@@ -193,8 +192,7 @@ bool FarCall::is_bulk(const SystemCallArguments& row, const Argument& argument) 
 int64_t FarCall::make(const SystemCallArguments& row) {
     for (const Argument& argument : row.pointers()) {
         if (!is_bulk(row, argument)) continue;
-        const bool vector =
-            argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut;
+        const bool vector = argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut;
         return vector ? make_vector_in_pieces(row, argument) : make_in_pieces(row, argument);
     }
     return make_once(row);
@@ -317,9 +315,7 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
                 }
                 break;
             case Kind::kMessageIn:
-            case Kind::kMessageOut:
-                placed = place_message(address, writes, row.may_block);
-                break;
+            case Kind::kMessageOut: placed = place_message(address, writes, row.may_block); break;
             case Kind::kMessagesIn:
             case Kind::kMessagesOut:
                 touch_messages(address, count_of(call_, argument.size), writes);
@@ -383,7 +379,8 @@ uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t byt
 
 uint64_t FarCall::place_text(uint64_t address) {
     if (!space_.overlaps(address, address + kTextBytesMax)) return address;
-    std::byte* const local = bounce_.left() >= kTextBytesMax ? bounce_.take(kTextBytesMax) : nullptr;
+    std::byte* const local =
+        bounce_.left() >= kTextBytesMax ? bounce_.take(kTextBytesMax) : nullptr;
     if (local == nullptr) {
         touch(address, kTextBytesMax, false);
         return address;
@@ -421,9 +418,8 @@ uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, b
         local[index].base = base;
         local[index].bytes = bytes;
         if (bytes == 0 || base + bytes < base || !space_.overlaps(base, base + bytes)) continue;
-        std::byte* const copied = bytes <= most && space_.may_access(base, bytes)
-                                      ? bounce_.take(bytes)
-                                      : nullptr;
+        std::byte* const copied =
+            bytes <= most && space_.may_access(base, bytes) ? bounce_.take(bytes) : nullptr;
         if (copied == nullptr) {
             hold(base, bytes, writes);
             continue;
@@ -457,9 +453,8 @@ uint64_t FarCall::place_message(uint64_t address, bool writes, bool may_block) {
                                     message->msg_namelen, may_block));
     local->msg_control = pointer(place(part, reinterpret_cast<uint64_t>(message->msg_control),
                                        message->msg_controllen, may_block));
-    local->msg_iov = reinterpret_cast<iovec*>(
-        place_vectors(reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes,
-                      may_block));
+    local->msg_iov = reinterpret_cast<iovec*>(place_vectors(
+        reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes, may_block));
     if (writes) {
         message_far_ = address;
         message_local_ = reinterpret_cast<const std::byte*>(local);
@@ -524,9 +519,9 @@ void FarCall::hold(uint64_t address, uint64_t bytes, bool write) {
         const uint32_t last = region->index_of(pointer(to - 1));
         for (uint32_t block = region->index_of(pointer(from)); block <= last; ++block) {
             const uint32_t word = region->block(block).load();
-            present = present && (write ? pager::block_word::state(word) ==
-                                              pager::BlockState::kWritable
-                                        : pager::block_word::resident(word));
+            present =
+                present && (write ? pager::block_word::state(word) == pager::BlockState::kWritable
+                                  : pager::block_word::resident(word));
         }
         if (present) continue;
         HoldRequest request;
@@ -562,8 +557,8 @@ void FarCall::copy_back(int64_t result) {
         uint64_t bytes = noted.bytes;
         if (noted.result_unit != 0) {
             if (result <= 0) continue;
-            bytes = std::min(bytes,
-                             static_cast<uint64_t>(result) * noted.result_unit + noted.extra);
+            bytes =
+                std::min(bytes, static_cast<uint64_t>(result) * noted.result_unit + noted.extra);
         }
         copy_bytes(noted.far, noted.local, bytes);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FarCall: one system call of the program's some of whose arguments lie in far memory.  Makes the
-// call so that the kernel never meets absent memory, which it would answer with EFAULT, or with half
-// of what was asked for, after it may have taken a datagram, a connection or a child's status:
+// call so that the kernel never meets absent memory, which it would answer with EFAULT, or with
+// half of what was asked for, after it may have taken a datagram, a connection or a child's status:
 //
 //   small arguments   are copied to local memory and back (bounce.hpp)
 //   bulk buffers      are brought in and held (pager/fault/holds.hpp) while the call lasts

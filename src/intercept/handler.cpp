@@ -42,9 +42,8 @@ void answer(void* context) {
     switch (asked.call.number) {
         case SYS_brk: asked.result = space.brk(a[0]); break;
         case SYS_mmap:
-            asked.result = space.mmap(a[0], a[1], protection_of(asked.call),
-                                      static_cast<int>(a[3]), static_cast<int>(a[4]),
-                                      static_cast<int64_t>(a[5]));
+            asked.result = space.mmap(a[0], a[1], protection_of(asked.call), static_cast<int>(a[3]),
+                                      static_cast<int>(a[4]), static_cast<int64_t>(a[5]));
             break;
         case SYS_munmap: asked.result = space.munmap(a[0], a[1]); break;
         case SYS_mprotect:
@@ -54,9 +53,7 @@ void answer(void* context) {
         case SYS_mremap:
             asked.result = space.mremap(a[0], a[1], a[2], static_cast<int>(a[3]), a[4]);
             break;
-        case SYS_madvise:
-            asked.result = space.madvise(a[0], a[1], static_cast<int>(a[2]));
-            break;
+        case SYS_madvise: asked.result = space.madvise(a[0], a[1], static_cast<int>(a[2])); break;
         default: asked.result = space.ignore(a[0], a[1]); break;
     }
 }

@@ -177,8 +177,7 @@ int64_t Space::map_fixed(uintptr_t address, size_t bytes, int protection, int fl
         });
         if (taken) return -EEXIST;
     }
-    const bool ordinary = is_private_anonymous(flags) &&
-                          (flags & (kNotAdopted & ~kFixed)) == 0 &&
+    const bool ordinary = is_private_anonymous(flags) && (flags & (kNotAdopted & ~kFixed)) == 0 &&
                           (protection == kReadWrite || protection == PROT_NONE);
     int64_t result = static_cast<int64_t>(address);
     const bool inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
@@ -309,7 +308,8 @@ int64_t Space::grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         mapped = at == MAP_FAILED ? -errno : static_cast<int64_t>(new_address);
     } else {
-        mapped = areas_[kMappings] ? areas_[kMappings]->map(new_bytes, RangeKind::kUsable) : -ENOMEM;
+        mapped =
+            areas_[kMappings] ? areas_[kMappings]->map(new_bytes, RangeKind::kUsable) : -ENOMEM;
     }
     if (mapped < 0) return mapped;
     std::memcpy(pointer(static_cast<uintptr_t>(mapped)), pointer(address),
@@ -379,8 +379,8 @@ bool Space::prepare_fork(bool* has_row, uint32_t* row) noexcept HANARE_NO_THREAD
     return true;
 }
 
-void Space::finish_fork(bool has_row, uint32_t row, int child) noexcept
-    HANARE_NO_THREAD_SAFETY_ANALYSIS {
+void Space::finish_fork(bool has_row, uint32_t row,
+                        int child) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     if (has_row) pool_->finish_fork(row, child);
     if (child > 0) forks_.fetch_add(1, std::memory_order_relaxed);
     lock_.unlock();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Space: the memory of a program that Hanare keeps for it: mappings in an area of addresses that
-// Hanare gives out, the heap behind the program's break, and .bss where it lies.  Answers the system
-// calls that map, unmap and protect memory, as the kernel does.
+// Hanare gives out, the heap behind the program's break, and .bss where it lies.  Answers the
+// system calls that map, unmap and protect memory, as the kernel does.
 //
 // A program that needs little memory never gets any of this: until it has asked for as much as
 // SpaceOptions::begin_bytes its calls are the kernel's.
 //
-// One per process.  Any thread; async-signal-safe in the sense of what it answers: whoever interrupts
-// it finds all signals blocked but faults.
+// One per process.  Any thread; async-signal-safe in the sense of what it answers: whoever
+// interrupts it finds all signals blocked but faults.
 #pragma once
 
 #include <array>
@@ -92,8 +92,8 @@ public:
     // Why nothing is adopted although it should be; empty if nothing failed.
     const char* failure() const noexcept { return failure_; }
 
-    // Around a fork, all signals blocked (fork_steps.cpp): nothing of the space moves from prepare to
-    // finish.  prepare: false if there can be no child.  become_child: 0 or an errno value.
+    // Around a fork, all signals blocked (fork_steps.cpp): nothing of the space moves from prepare
+    // to finish.  prepare: false if there can be no child.  become_child: 0 or an errno value.
     bool prepare_fork(bool* has_row, uint32_t* row) noexcept;
     void finish_fork(bool has_row, uint32_t row, int child) noexcept;
     int become_child(bool has_row, uint32_t row) noexcept;

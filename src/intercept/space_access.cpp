@@ -15,7 +15,8 @@ bool Space::may_access(uintptr_t address, size_t bytes) const noexcept {
         const uintptr_t to = std::min(address + bytes, reinterpret_cast<uintptr_t>(region->end()));
         if (from >= to) continue;
         const uint32_t last = region->index_of(reinterpret_cast<const std::byte*>(to - 1));
-        for (uint32_t block = region->index_of(reinterpret_cast<const std::byte*>(from)); block <= last; ++block) {
+        for (uint32_t block = region->index_of(reinterpret_cast<const std::byte*>(from));
+             block <= last; ++block) {
             if ((region->access_of(block).load(std::memory_order_relaxed) &
                  pager::block_access::kUsable) == 0) {
                 return false;

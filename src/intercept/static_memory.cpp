@@ -63,9 +63,9 @@ StaticMemory StaticMemory::of_executable(uint64_t block_bytes) {
 Result<StaticMemory::Content> StaticMemory::take_content() const {
     Content content;
     std::vector<std::byte*> pages = pages_present(begin_, bytes_);
-    HANARE_TRY_ASSIGN(content.copies_,
-                      sys::Mapping::reserve(std::max<size_t>(pages.size(), 1) * kOsPageBytes,
-                                            kOsPageBytes));
+    HANARE_TRY_ASSIGN(
+        content.copies_,
+        sys::Mapping::reserve(std::max<size_t>(pages.size(), 1) * kOsPageBytes, kOsPageBytes));
     content.pages_ = std::move(pages);
     for (size_t page = 0; page < content.pages_.size(); ++page) {
         std::memcpy(content.copies_.address() + page * kOsPageBytes, content.pages_[page],

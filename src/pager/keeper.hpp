@@ -90,7 +90,7 @@ private:
     int tick_every_ms_ = -1;
     uint64_t ticked_ns_ = 0;
     std::atomic<bool> stopping_{false};
-    std::atomic<bool> works_{false};     // the loop has begun
+    std::atomic<bool> works_{false};    // the loop has begun
     std::atomic<uint32_t> pausing_{0};  // futexes
     std::atomic<uint32_t> paused_{0};
     std::atomic<bool> kicked_{false};

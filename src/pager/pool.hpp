@@ -30,9 +30,9 @@ struct PoolOptions {
     uint32_t read_ahead_blocks = 0;
     EngineChoice engine = EngineChoice::kAuto;
     Replacement replacement = Replacement::kSecondChance;
-    bool works_ahead = true;  // the keeper reads, cleans and frees ahead of need
-    bool starts_keeper = true;      // else a thread of the caller's may serve() as one, later
-    bool watches_forks = true;      // else the caller tells of forks, or children never touch it
+    bool works_ahead = true;    // the keeper reads, cleans and frees ahead of need
+    bool starts_keeper = true;  // else a thread of the caller's may serve() as one, later
+    bool watches_forks = true;  // else the caller tells of forks, or children never touch it
     store::FileStoreOptions store;
 };
 
@@ -59,16 +59,17 @@ public:
     Pager& pager() noexcept { return *pager_; }
     Keeper& keeper() noexcept { return *keeper_; }
 
-    // A fork with adopted memory (intercept/forks.hpp).  prepare: quiet until one of the others; the
-    // child's row of the slot table, or nullopt if there are too many children.  In the child: 0 or
-    // an errno value, with which no far memory is left.  Signals are blocked; async-signal-safe.
+    // A fork with adopted memory (intercept/forks.hpp).  prepare: quiet until one of the others;
+    // the child's row of the slot table, or nullopt if there are too many children.  In the child:
+    // 0 or an errno value, with which no far memory is left.  Signals are blocked;
+    // async-signal-safe.
     std::optional<uint32_t> prepare_fork() noexcept;
     void finish_fork(uint32_t row, int child) noexcept;
     void cancel_fork() noexcept;
     int become_child(uint32_t row, void (*on_first_need)(Pager& pager) noexcept) noexcept;
     void shrink_to_budget() noexcept;
-    // What may be in local memory from now on, at least what is needed to go on, at most what it was
-    // at first.  Async-signal-safe.
+    // What may be in local memory from now on, at least what is needed to go on, at most what it
+    // was at first.  Async-signal-safe.
     void set_budget(uint64_t bytes) noexcept;
 
     Result<void> advise(const void* address, uint64_t bytes, hanare_advice advice);

@@ -12,8 +12,8 @@
 namespace hanare::pager {
 
 RegionTable::Snapshot* RegionTable::make_snapshot(size_t count) noexcept {
-    auto* snapshot =
-        static_cast<Snapshot*>(::operator new(sizeof(Snapshot) + count * sizeof(Region*), std::nothrow));
+    auto* snapshot = static_cast<Snapshot*>(
+        ::operator new(sizeof(Snapshot) + count * sizeof(Region*), std::nothrow));
     if (snapshot != nullptr) snapshot->count = count;
     return snapshot;
 }

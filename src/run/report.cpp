@@ -2,17 +2,15 @@
 #include "run/report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
-#include <string>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
+#include <utility>
 
 #include "intercept/intercept.hpp"
-#include "sys/file.hpp"
 #include "sys/process_usage.hpp"
+#include "sys/shared_memory.hpp"
+#include "sys/thread_state.hpp"
 #include "telemetry/run_page.hpp"
 
 namespace hanare::run {
@@ -33,15 +31,13 @@ constinit Report report;
 constinit std::atomic<bool> busy{false};
 
 RunPage* map_page(const char* path) {
-    const sys::FileDescriptor file(open(path, O_RDWR | O_CLOEXEC));
-    if (!file.is_open()) return nullptr;
-    void* memory =
-        mmap(nullptr, sizeof(RunPage), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-    if (memory == MAP_FAILED) return nullptr;
-    auto* const page = static_cast<RunPage*>(memory);
-    if (page->magic == RunPage::kMagic && page->bytes == sizeof(RunPage)) return page;
-    munmap(memory, sizeof(RunPage));
-    return nullptr;
+    auto memory = sys::map_shared_file(path, sizeof(RunPage));
+    if (!memory) return nullptr;
+    auto* const page = reinterpret_cast<RunPage*>(memory->address());
+    if (page->magic != RunPage::kMagic || page->bytes != sizeof(RunPage)) return nullptr;
+    static sys::Mapping kept;  // as long as the process
+    kept = std::move(*memory);
+    return page;
 }
 
 // Whoever wins each of these two steps does what belongs to it.
@@ -75,9 +71,8 @@ RunRow* claim_row() noexcept {
     RunRow* const row = take_row();
     if (row == nullptr) return nullptr;
     row->process_id.store(getpid());
-    char name[16] = {};
-    prctl(PR_GET_NAME, name);
-    for (size_t i = 0; i < sizeof name; ++i) row->command[i].store(name[i]);
+    const std::array<char, 16> name = sys::thread_name();
+    for (size_t i = 0; i < name.size(); ++i) row->command[i].store(name[i]);
 #define HANARE_RUN_CLEAR(field, text) row->field.store(0);
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
 #undef HANARE_RUN_CLEAR
@@ -120,7 +115,8 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     raise(report.page->far_bytes_peak, total);
 }
 
-// What the program has in local memory besides what Hanare keeps for it is part of what it may have.
+// What the program has in local memory besides what Hanare keeps for it is part of what it may
+// have.
 void adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
     const uint64_t sharers =
         report.page == nullptr ? 1 : std::max<uint32_t>(report.page->sharers.load(), 1);
@@ -144,7 +140,6 @@ void share_budget(pager::Pager&) noexcept {
     report_figures();
     intercept::space()->pool()->shrink_to_budget();
 }
-
 
 }  // namespace
 

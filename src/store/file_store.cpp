@@ -204,8 +204,8 @@ Result<SlotTable> FileStore::open_slots(uint64_t slot_bytes) {
     return SlotTable::create(static_cast<uint32_t>(slots), file_.descriptor.number());
 }
 
-// In steps: the last page of each is enough to make the file that long.  Other processes do the same;
-// nobody shortens it.
+// In steps: the last page of each is enough to make the file that long.  Other processes do the
+// same; nobody shortens it.
 hanare_status FileStore::cover(uint64_t end) noexcept {
     if (end <= covered_bytes_.load(std::memory_order_relaxed)) return HANARE_STATUS_OK;
     constexpr uint64_t kStepBytes = 64 * kMiB;

@@ -88,8 +88,8 @@ public:
     virtual Result<uint64_t> reserve(uint64_t bytes) = 0;
     virtual void release(uint64_t offset, uint64_t bytes) noexcept = 0;
 
-    // Instead of extents: room for single blocks of `slot_bytes`, shared with forked children.  Once,
-    // before anything is reserved; the store has to outlive the table.
+    // Instead of extents: room for single blocks of `slot_bytes`, shared with forked children.
+    // Once, before anything is reserved; the store has to outlive the table.
     virtual Result<SlotTable> open_slots(uint64_t slot_bytes) = 0;
     // Before a slot is used that ends there: all before can be read from now on, as zeros where
     // nothing was written.  Any thread, async-signal-safe.

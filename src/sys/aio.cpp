@@ -139,8 +139,8 @@ size_t Aio::collect(Completion* completions, size_t count, bool wait) noexcept {
     std::array<io_event, kCollectMax> events;
     timespec no_time{};
     const long got = raw::syscall(SYS_io_getevents, context_, wait ? 1L : 0L,
-                             static_cast<long>(std::min(count, kCollectMax)), events.data(),
-                             wait ? nullptr : &no_time);
+                                  static_cast<long>(std::min(count, kCollectMax)), events.data(),
+                                  wait ? nullptr : &no_time);
     errno = saved_errno;
     for (long i = 0; i < got; ++i) {
         completions[i] = {events[static_cast<size_t>(i)].data, events[static_cast<size_t>(i)].res};

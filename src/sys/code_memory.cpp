@@ -33,7 +33,7 @@ struct Pages {
 
 uint8_t* map_at(uintptr_t address, size_t bytes) noexcept {
     void* memory = raw::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
 }
 

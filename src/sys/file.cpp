@@ -181,7 +181,7 @@ int zero_range(int file, uint64_t offset, uint64_t bytes) {
 }
 
 int extend(int file, uint64_t bytes) {
-    struct stat status {};
+    struct stat status{};
     if (fstat(file, &status) != 0) return errno;
     if (static_cast<uint64_t>(status.st_size) >= bytes) return 0;
     const int error = preallocate(file, bytes - kOsPageBytes, kOsPageBytes);

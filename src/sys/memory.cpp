@@ -20,7 +20,7 @@ Result<Mapping> Mapping::reserve(size_t bytes, size_t alignment) {
         errno = injected;
     } else if (bytes + slack > bytes || slack == 0) {
         raw = raw::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     } else {
         errno = ENOMEM;
     }
@@ -68,7 +68,7 @@ Mapping::~Mapping() {
 int Mapping::renew() const noexcept {
     const int saved_errno = errno;
     const void* mapped = raw::mmap(address_, bytes_, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     const int error = mapped == MAP_FAILED ? errno : 0;
     errno = saved_errno;
     return error;
@@ -85,9 +85,8 @@ int Mapping::advise(int advice) const noexcept { return sys::advise(address_, by
 
 int map_fresh(void* address, size_t bytes, bool populated) noexcept {
     const int saved_errno = errno;
-    const void* mapped =
-        raw::mmap(address, bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    const void* mapped = raw::mmap(address, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     int error = mapped == MAP_FAILED ? errno : 0;
     for (size_t done = 0; error == 0 && populated && done < bytes; done += kOsPageBytes) {
         static_cast<volatile std::byte*>(address)[done] = std::byte{0};
@@ -120,8 +119,8 @@ int move_mapping(void* target, void* source, size_t bytes, int protection) noexc
     const int saved_errno = errno;
     int error = inject::next_errno(inject::Call::kRemap);
     if (error == 0) {
-        const void* moved =
-            raw::mremap(source, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, target);
+        const void* moved = raw::mremap(source, bytes, bytes,
+                                        MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, target);
         error = moved == MAP_FAILED ? errno : 0;
     }
     if (error != 0) {
@@ -129,7 +128,7 @@ int move_mapping(void* target, void* source, size_t bytes, int protection) noexc
         // Refused as long as the target is mapped.
         const void* again =
             raw::mmap(target, bytes, protection,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (again != MAP_FAILED) advise(target, bytes, MADV_DONTFORK);
     }
     errno = saved_errno;
@@ -140,7 +139,7 @@ int make_inaccessible(void* address, size_t bytes) noexcept {
     const base::UnseenByTsan unseen;  // to it, this writes to the pages
     const int saved_errno = errno;
     const void* mapped = raw::mmap(address, bytes, PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     const int error = mapped == MAP_FAILED ? errno : 0;
     errno = saved_errno;
     return error;
@@ -152,12 +151,12 @@ int poison(void* address, size_t bytes) noexcept {
     void* mapped = MAP_FAILED;
     if (empty >= 0) {
         mapped = raw::mmap(address, bytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty, 0);
+                           MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty, 0);
         close(empty);
     }
     if (mapped == MAP_FAILED) {
         mapped = raw::mmap(address, bytes, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     }
     const int error = mapped == MAP_FAILED ? errno : 0;
     errno = saved_errno;

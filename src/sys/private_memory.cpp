@@ -28,8 +28,8 @@ constinit std::byte* chunk = nullptr;
 constinit size_t chunk_left = 0;
 
 void* map(size_t bytes) noexcept {
-    void* memory = raw::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                             -1, 0);
+    void* memory =
+        raw::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : memory;
 }
 
@@ -63,8 +63,8 @@ void* allocate_private(size_t bytes, size_t alignment) noexcept {
     Header* const block = take(order);
     if (block == nullptr) return nullptr;
     const uintptr_t first = reinterpret_cast<uintptr_t>(block + 1);
-    auto* const memory = reinterpret_cast<Header*>(
-        slack == 0 ? first : (first + alignment - 1) & ~(alignment - 1));
+    auto* const memory =
+        reinterpret_cast<Header*>(slack == 0 ? first : (first + alignment - 1) & ~(alignment - 1));
     *(memory - 1) = {block, order};
     return memory;
 }

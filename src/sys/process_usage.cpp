@@ -46,7 +46,8 @@ uint64_t anonymous_bytes() noexcept {
     uint64_t pages[3] = {};
     const char* at = text;
     for (uint64_t& number : pages) {
-        for (; *at >= '0' && *at <= '9'; ++at) number = number * 10 + static_cast<uint64_t>(*at - '0');
+        for (; *at >= '0' && *at <= '9'; ++at)
+            number = number * 10 + static_cast<uint64_t>(*at - '0');
         if (*at == ' ') ++at;
     }
     return pages[1] > pages[2] ? (pages[1] - pages[2]) * kOsPageBytes : 0;

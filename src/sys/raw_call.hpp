@@ -46,8 +46,8 @@ uint64_t bits_of(Argument argument) noexcept {
 template <typename A = int, typename B = int, typename C = int, typename D = int, typename E = int,
           typename F = int>
 long syscall(long number, A a = {}, B b = {}, C c = {}, D d = {}, E e = {}, F f = {}) noexcept {
-    const int64_t result = raw_call6(number, bits_of(a), bits_of(b), bits_of(c), bits_of(d),
-                                bits_of(e), bits_of(f));
+    const int64_t result =
+        raw_call6(number, bits_of(a), bits_of(b), bits_of(c), bits_of(d), bits_of(e), bits_of(f));
     if (result >= 0 || result < -4095) return result;
     errno = static_cast<int>(-result);
     return -1;

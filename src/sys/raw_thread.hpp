@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdint>
 
-
 namespace hanare::sys {
 
 inline int64_t raw_call3(long number, uint64_t a, uint64_t b, uint64_t c) noexcept {

@@ -11,6 +11,7 @@
 
 #include "base/units.hpp"
 #include "sys/inject.hpp"
+#include "sys/raw_call.hpp"
 
 namespace hanare::sys {
 
@@ -70,6 +71,21 @@ Result<FileDescriptor> reopen_read_only(const FileDescriptor& file) {
     FileDescriptor again(above_standard(open(path.c_str(), O_RDONLY | O_CLOEXEC)));
     if (again.is_open()) return again;
     return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot open %s for reading", path.c_str());
+}
+
+Result<Mapping> map_shared_file(const char* path, size_t bytes) {
+    const FileDescriptor file(open(path, O_RDWR | O_CLOEXEC));
+    struct stat status{};
+    if (!file.is_open() || fstat(file.number(), &status) != 0 ||
+        static_cast<uint64_t>(status.st_size) < bytes) {
+        return fail_errno(HANARE_STATUS_NOT_FOUND, errno, "cannot open %s", path);
+    }
+    void* const mapped =
+        raw::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+    if (mapped == MAP_FAILED) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot map %s", path);
+    }
+    return Mapping::take_over(static_cast<std::byte*>(mapped), bytes);
 }
 
 Result<size_t> shared_memory_bytes(int file) {

@@ -36,9 +36,7 @@ void drop_pending_signal(int number) noexcept {
     errno = saved_errno;
 }
 
-SignalBlock::SignalBlock() noexcept {
-    block_signals(kEverySignal, &saved_);
-}
+SignalBlock::SignalBlock() noexcept { block_signals(kEverySignal, &saved_); }
 
 SignalBlock::~SignalBlock() { set_signal_mask(saved_, nullptr); }
 

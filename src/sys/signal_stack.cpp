@@ -25,7 +25,7 @@ size_t signal_stack_bytes(size_t handler_bytes) noexcept {
 
 void* map_signal_stack(size_t bytes) noexcept {
     void* mapping = raw::mmap(nullptr, kOsPageBytes + bytes, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (mapping == MAP_FAILED) return nullptr;
     void* stack = static_cast<std::byte*>(mapping) + kOsPageBytes;
     if (raw::mprotect(stack, bytes, PROT_READ | PROT_WRITE) != 0) {

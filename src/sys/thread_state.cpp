@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,6 +51,12 @@ ThreadState state_of(const Path& path) noexcept {
 }
 
 }  // namespace
+
+std::array<char, 16> thread_name() noexcept {
+    std::array<char, 16> name = {};
+    syscall(SYS_prctl, PR_GET_NAME, name.data());
+    return name;
+}
 
 uint32_t current_thread_id() noexcept { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 

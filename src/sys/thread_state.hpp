@@ -4,11 +4,15 @@
 // cancellation points.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace hanare::sys {
 
 uint32_t current_thread_id() noexcept;
+
+// Of the calling thread, as in /proc/PID/comm; ends with a zero.
+std::array<char, 16> thread_name() noexcept;
 
 enum class ThreadState : uint8_t {
     kRunning,       // also one that the kernel keeps awake in its fault because of a signal

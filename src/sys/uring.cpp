@@ -198,7 +198,7 @@ int Uring::enter_kernel(uint32_t complete_min, uint32_t flags, int timeout_ms) n
     if (complete_min > 0 && timeout_ms >= 0) argument.ts = reinterpret_cast<uint64_t>(&timeout);
     const uint32_t count = *submission_tail_ - load_acquire(submission_head_);
     const long taken = raw::syscall(SYS_io_uring_enter, ring_.number(), count, complete_min,
-                               flags | IORING_ENTER_EXT_ARG, &argument, sizeof argument);
+                                    flags | IORING_ENTER_EXT_ARG, &argument, sizeof argument);
     return taken < 0 ? errno : 0;
 }
 

@@ -14,22 +14,22 @@
 namespace hanare::telemetry {
 
 // XX(name, text): figures of one process; bytes unless the name says otherwise.
-#define HANARE_RUN_FIGURE_MAP(XX)                                                          \
-    XX(far_bytes, "memory that Hanare keeps for the program, wherever it lies")            \
-    XX(far_bytes_peak, "the most that this was")                                           \
-    XX(local_bytes, "of it, in local memory")                                              \
-    XX(local_bytes_peak, "the most that this was")                                         \
-    XX(budget_bytes, "what may be in local memory")                                        \
-    XX(heap_bytes_peak, "adopted from brk")                                                \
-    XX(static_bytes_peak, "adopted from .bss")                                             \
-    XX(mapping_bytes_peak, "adopted from mmap")                                            \
-    XX(wait_ns, "nanoseconds that threads waited in faults, summed over threads")          \
-    XX(faults, "faults served")                                                            \
-    XX(read_bytes, "read from the stores")                                                 \
-    XX(written_bytes, "written to the stores")                                             \
-    XX(protected_calls, "system calls that were given far memory")                         \
-    XX(rewritten_sites, "system call instructions that were rewritten")                    \
-    XX(left_sites, "system call instructions that could not be")                           \
+#define HANARE_RUN_FIGURE_MAP(XX)                                                 \
+    XX(far_bytes, "memory that Hanare keeps for the program, wherever it lies")   \
+    XX(far_bytes_peak, "the most that this was")                                  \
+    XX(local_bytes, "of it, in local memory")                                     \
+    XX(local_bytes_peak, "the most that this was")                                \
+    XX(budget_bytes, "what may be in local memory")                               \
+    XX(heap_bytes_peak, "adopted from brk")                                       \
+    XX(static_bytes_peak, "adopted from .bss")                                    \
+    XX(mapping_bytes_peak, "adopted from mmap")                                   \
+    XX(wait_ns, "nanoseconds that threads waited in faults, summed over threads") \
+    XX(faults, "faults served")                                                   \
+    XX(read_bytes, "read from the stores")                                        \
+    XX(written_bytes, "written to the stores")                                    \
+    XX(protected_calls, "system calls that were given far memory")                \
+    XX(rewritten_sites, "system call instructions that were rewritten")           \
+    XX(left_sites, "system call instructions that could not be")                  \
     XX(forks, "children that inherited far memory")
 
 // One process that has, or had, far memory.  Written by that process only, but for the end.

@@ -112,9 +112,9 @@ public:
     }
 
     virtual void abandon_in_child() noexcept = 0;
-    // In a child that goes on with the memory: catches its accesses, too.  Afterwards the ranges are
-    // watched again, and what the parent had protected, is protected.  Pages are shared with other
-    // processes from then on, in the parent as well.
+    // In a child that goes on with the memory: catches its accesses, too.  Afterwards the ranges
+    // are watched again, and what the parent had protected, is protected.  Pages are shared with
+    // other processes from then on, in the parent as well.
     virtual int become_child() noexcept { return ENOSYS; }
     virtual int watch_again(std::byte*, size_t) noexcept { return 0; }
     virtual bool loses_protection() const noexcept { return false; }

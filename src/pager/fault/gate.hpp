@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gate: whoever changes blocks of adopted memory is inside; a thread that forks closes it and waits
-// until nobody is, so that the child finds no block and no lock in a state that only a thread of its
-// parent could end.  Async-signal-safe.
+// until nobody is, so that the child finds no block and no lock in a state that only a thread of
+// its parent could end.  Async-signal-safe.
 #pragma once
 
 #include <atomic>

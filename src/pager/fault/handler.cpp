@@ -77,8 +77,8 @@ FaultOutcome serve_unless_refused(Region& region, const void* address, bool writ
 }
 
 // The kernel can give a signal to a thread only if the thread's stack is there, and cannot fault on
-// it itself.  So memory in which a stack pointer was seen stays: its block, and the one below, since
-// stacks grow and signal frames are large.
+// it itself.  So memory in which a stack pointer was seen stays: its block, and the one below,
+// since stacks grow and signal frames are large.
 void keep_stack(const void* context) noexcept {
     constexpr uintptr_t kFrameBytesMax = 16 * kKiB;
     const auto* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;

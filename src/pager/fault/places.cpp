@@ -47,9 +47,8 @@ hanare_status Pager::own_place(Region& region, const Frame& frame) noexcept {
         // What is not written now goes along.
         const uint64_t kept =
             frame.sparse ? region.block(frame.block).stored_parts & ~frame.dirty : 0;
-        const hanare_status status =
-            copy_parts(region, frame.block, kept, region.offset_of_slot(before),
-                       region.offset_of_slot(after));
+        const hanare_status status = copy_parts(
+            region, frame.block, kept, region.offset_of_slot(before), region.offset_of_slot(after));
         if (status != HANARE_STATUS_OK) {
             if (slots_->drop(after - 1)) slots_->release(after - 1);
             return status;

@@ -31,8 +31,8 @@ public:
 
     // `scratch`: kScratchBuffers of kScratchBytes; `zeros`: kBlockBytesMax, never written;
     // `nursery` and `keepers_nursery`: one huge page each, aligned.
-    MovingEngine(sys::Userfault userfault, sys::Userfault::Features features, sys::Mapping scratch, sys::Mapping zeros,
-                 sys::Mapping nursery, sys::Mapping keepers_nursery)
+    MovingEngine(sys::Userfault userfault, sys::Userfault::Features features, sys::Mapping scratch,
+                 sys::Mapping zeros, sys::Mapping nursery, sys::Mapping keepers_nursery)
         : UserfaultEngine(std::move(userfault), features),
           scratch_(std::move(scratch), kScratchBytes),
           zeros_(std::move(zeros)),
@@ -92,7 +92,7 @@ private:
 
     sys::ThreadCount threads_;
     std::atomic<bool> shares_pages_{false};  // there was a fork: some cannot be moved
-    BufferPool scratch_;  // copies made while a block is installed
+    BufferPool scratch_;                     // copies made while a block is installed
     sys::Mapping zeros_;
     Nursery nursery_;          // of faulting threads
     Nursery keepers_nursery_;  // empty but while the keeper populates
