@@ -238,9 +238,9 @@ void Pool::finish_fork(uint32_t row, int child) noexcept {
 }
 
 // The kernel has copied what was present, without what watches over it.
-int Pool::become_child(uint32_t row, void (*on_first_need)(Pager& pager) noexcept) noexcept {
+int Pool::become_child(uint32_t row, void (*on_need)(Pager& pager) noexcept) noexcept {
     slots_->become_child(row);
-    pager_->become_child(on_first_need);
+    pager_->become_child(on_need);
     if (const int error = engine_->become_child(); error != 0) return error;
     if (const int error = frames_.watch_arenas(*engine_); error != 0) return error;
     for (const auto& region : regions_) {

@@ -66,7 +66,7 @@ public:
     std::optional<uint32_t> prepare_fork() noexcept;
     void finish_fork(uint32_t row, int child) noexcept;
     void cancel_fork() noexcept;
-    int become_child(uint32_t row, void (*on_first_need)(Pager& pager) noexcept) noexcept;
+    int become_child(uint32_t row, void (*on_need)(Pager& pager) noexcept) noexcept;
     void shrink_to_budget() noexcept;
     // What may be in local memory from now on, at least what is needed to go on, at most what it
     // was at first.  Async-signal-safe.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "intercept/intercept.hpp"
+#include "sys/lock.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/thread_state.hpp"
@@ -129,16 +130,43 @@ void adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
 
 [[gnu::destructor]] void report_at_exit() { report_figures(); }
 
-// In a child, which has no attendant: the budget is divided anew when it needs some of it.
+// What a child knows of the others.
+uint32_t sharers_seen = 0;
+
 void begin_child() noexcept {
     report.row = nullptr;
     report.far_bytes = 0;
+    sharers_seen = 0;
     busy.store(false);
 }
 
+bool others_are_within_share() noexcept {
+    constexpr uint64_t kSlackShare = 16;
+    const uint64_t share = report.local_bytes / std::max<uint32_t>(report.page->sharers.load(), 1);
+    for (RunRow& row : report.page->rows) {
+        if (&row == report.row || row.state.load() != RunRow::kLive || row.shares.load() == 0) {
+            continue;
+        }
+        if (row.local_bytes.load() > share + share / kSlackShare) return false;
+    }
+    return true;
+}
+
+// A child has no attendant: it asks for its part of the budget itself, when it needs memory, and
+// each time that there are more processes or fewer.  The others need a moment to make room for it.
 void share_budget(pager::Pager&) noexcept {
+    constexpr uint32_t kTriesMax = 200;
+    constexpr uint32_t kPause_us = 10'000;
+    if (report.page == nullptr) return;
+    const bool is_first = report.row == nullptr;
+    if (!is_first && report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) return;
     report_figures();
+    if (report.row == nullptr) return;
+    sharers_seen = report.page->sharers.load();
     intercept::space()->pool()->shrink_to_budget();
+    for (uint32_t tries = 0; is_first && tries < kTriesMax && !others_are_within_share(); ++tries) {
+        sys::yield_for_us(kPause_us);
+    }
 }
 
 }  // namespace

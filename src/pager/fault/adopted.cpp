@@ -122,13 +122,13 @@ hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexce
     }
 }
 
-void Pager::become_child(void (*on_first_need)(Pager& pager) noexcept) noexcept {
+void Pager::become_child(void (*on_need)(Pager& pager) noexcept) noexcept {
     keeper_ = nullptr;
     works_ahead_ = false;
     request_first_ = request_count_ = 0;
     reads_.abandon_in_child();
     part_reads_.abandon_in_child();
-    on_first_need_.store(on_first_need);
+    on_need_.store(on_need);
 }
 
 int Pager::protect_again(Region& region, uint32_t index) noexcept {

@@ -368,9 +368,7 @@ Pager::Room Pager::take_room(Region& region, bool for_part, UseAhead use_ahead, 
 }
 
 hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noexcept {
-    if (on_first_need_.load(std::memory_order_relaxed) != nullptr) {
-        if (const auto function = on_first_need_.exchange(nullptr)) function(*this);
-    }
+    if (const auto function = on_need_.load(std::memory_order_relaxed)) function(*this);
     hanare_status failure = HANARE_STATUS_OK;
     // Once the kernel has refused memory, what is there has to do.
     bool may_create = true;

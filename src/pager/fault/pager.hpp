@@ -194,13 +194,13 @@ public:
     Gate& gate() noexcept { return gate_; }
     // For a fork, while the gate is closed.  finish_all_reads: no read is in flight.  become_child:
     // transfers that the parent had begun, and its keeper, do not exist here; the program has one
-    // thread, and `on_first_need` is called when it first needs local memory of its own.
+    // thread, and `on_need` is called when it needs local memory of its own.
     void finish_all_reads() noexcept {
         reads_.wait_while([&] { return reads_.bytes() > 0; });
     }
     // Clean pages of a block are write-protected, as they were in the parent.
     int protect_again(Region& region, uint32_t index) noexcept;
-    void become_child(void (*on_first_need)(Pager& pager) noexcept) noexcept;
+    void become_child(void (*on_need)(Pager& pager) noexcept) noexcept;
 
     store::Store& store() noexcept { return store_; }
     FrameTable& frames() noexcept { return frames_; }
@@ -342,7 +342,7 @@ private:
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
     Gate gate_;
-    std::atomic<void (*)(Pager& pager) noexcept> on_first_need_{nullptr};
+    std::atomic<void (*)(Pager& pager) noexcept> on_need_{nullptr};
     KeeperSignal* keeper_ = nullptr;
     bool works_ahead_ = false;
     FaultService* fault_service_ = nullptr;
