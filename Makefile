@@ -44,7 +44,7 @@ release: bootstrap
 
 demo: bootstrap
 	@cmake --preset release
-	@$(BUILD) release --target hanare_cli
+	@$(BUILD) release --target hanare_cli hanare_run_library
 	@build/release/cli/hanare demo $(DEMO_FLAGS)
 
 test: release
@@ -89,7 +89,7 @@ bench: bootstrap
 # What is installed, and nothing else, is built.
 install: bootstrap
 	@cmake --preset release
-	@$(BUILD) release --target hanare hanare_cli
+	@$(BUILD) release --target hanare hanare_run_library hanare_cli
 	@cmake --install build/release --prefix $(PREFIX)
 
 FORMATTED = $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')

@@ -16,6 +16,7 @@ struct Rule {
 };
 
 std::array<Rule, static_cast<size_t>(Call::kCount)> rules;
+std::atomic<void (*)(Call) noexcept> observer{nullptr};
 
 }  // namespace
 
@@ -24,6 +25,7 @@ namespace detail {
 std::atomic<bool> armed{false};
 
 int next_errno_slow(Call call) noexcept {
+    if (const auto function = observer.load(std::memory_order_acquire)) function(call);
     Rule& rule = rules[static_cast<size_t>(call)];
     if (!rule.active.load(std::memory_order_acquire)) return 0;
     const uint64_t number = rule.seen.fetch_add(1);
@@ -46,8 +48,14 @@ void arm(Call call, int os_errno, uint64_t skip, uint64_t times) noexcept {
     detail::armed.store(true);
 }
 
+void observe(void (*function)(Call call) noexcept) noexcept {
+    observer.store(function);
+    detail::armed.store(true);
+}
+
 void disarm_all() noexcept {
     detail::armed.store(false);
+    observer.store(nullptr);
     for (Rule& rule : rules) rule.active.store(false);
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "pager/fault/handler.hpp"
+#include "sys/inject.hpp"
 
 extern "C" {
 void* __libc_malloc(size_t bytes);
@@ -81,7 +82,11 @@ constinit std::atomic<MutexFunction> next_unlock{nullptr};
 
 uint64_t trapped_calls() { return calls; }
 const char* last_trapped_call() { return last_call; }
-void provoke(Provocation what) { provocation = what; }
+// Moving a mapping is no call of libc's.
+void provoke(Provocation what) {
+    sys::inject::observe([](sys::inject::Call) noexcept { traps::misbehave_in_handler(); });
+    traps::provocation = what;
+}
 
 }  // namespace hanare::api_test
 
@@ -143,15 +148,6 @@ int ioctl(int descriptor, unsigned long request, ...) noexcept {
     va_end(arguments);
     traps::misbehave_in_handler();
     return static_cast<int>(syscall(SYS_ioctl, descriptor, request, argument));
-}
-
-void* mremap(void* address, size_t old_bytes, size_t bytes, int flags, ...) noexcept {
-    va_list arguments;
-    va_start(arguments, flags);
-    void* const target = va_arg(arguments, void*);
-    va_end(arguments);
-    traps::misbehave_in_handler();
-    return reinterpret_cast<void*>(syscall(SYS_mremap, address, old_bytes, bytes, flags, target));
 }
 
 }  // extern "C"

@@ -31,12 +31,13 @@ PATH=$work/stubs:$PATH HANARE_NO_BOOTSTRAP=1 make -s -C "$source_folder/../.." i
     PREFIX="$work/elsewhere"
 diff - "$work/calls" <<END
 cmake --preset release
-cmake --build --parallel 1 --preset release --target hanare hanare_cli
+cmake --build --parallel 1 --preset release --target hanare hanare_run_library hanare_cli
 cmake --install build/release --prefix $work/elsewhere
 END
 built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 [[ $built == "./bin/hanare
-./$libdir/libhanare.so."* && $(wc -l <<<"$built") == 2 ]]
+./$libdir/libhanare-run.so
+./$libdir/libhanare.so."* && $(wc -l <<<"$built") == 3 ]]
 
 step "a C11 program through pkg-config"
 export PKG_CONFIG_PATH=$work/prefix/$libdir/pkgconfig
