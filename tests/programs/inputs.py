@@ -91,30 +91,32 @@ def fasta_lines(sequence):
     return (sequence[begin:begin + 80] for begin in range(0, len(sequence), 80))
 
 
-def genome_reads(sequence, count, length, seed):
-    """(place, bases) of reads, one base in a hundred of which is wrong."""
+def genome_reads(sequence, count, length, seed, wrong):
+    """The bases of reads; of each read as many are wrong as `wrong` says in turn."""
     generator = random.Random(seed)
-    for _ in range(count):
+    for number in range(count):
         place = generator.randrange(len(sequence) - length)
         read = bytearray(sequence[place:place + length])
-        for _ in range(length // 100):
+        for _ in range(wrong[number % len(wrong)]):
             read[generator.randrange(length)] = b"ACGT"[generator.randrange(4)]
-        yield place, bytes(read)
+        yield bytes(read)
 
 
 def short_reads(path, genome_bases, read_count):
     """A FASTQ file of reads of 100 bases of that genome."""
     with open(path, "wb") as file:
-        reads = genome_reads(genome_sequence(genome_bases), read_count, 100, seed=6)
-        for number, (_, read) in enumerate(reads):
+        reads = genome_reads(genome_sequence(genome_bases), read_count, 100, seed=6,
+                             wrong=(1, 0, 0, 0))
+        for number, read in enumerate(reads):
             file.write(b"@r%d\n%s\n+\n%s\n" % (number, read, b"I" * 100))
 
 
 def long_reads(path, genome_bases, long_read_count):
     """A FASTA file of reads of 5000 bases of that genome."""
     with open(path, "wb") as file:
-        reads = genome_reads(genome_sequence(genome_bases), long_read_count, 5000, seed=7)
-        for number, (_, read) in enumerate(reads):
+        reads = genome_reads(genome_sequence(genome_bases), long_read_count, 5000, seed=7,
+                             wrong=(50,))
+        for number, read in enumerate(reads):
             file.write(b">l%d\n%s\n" % (number, read))
 
 

@@ -162,7 +162,7 @@ PROGRAMS = (
              step("velvetg assembly -cov_cutoff 4 -exp_cov auto -min_contig_lgth 100")),
             debian=("velvet",), commands=("velveth", "velvetg"),
             makers={"reads": inputs.short_reads},
-            full={"genome_bases": 1_200_000, "read_count": 600_000},
+            full={"genome_bases": 6_000_000, "read_count": 500_000},
             output=False, files=("assembly/contigs.fa",),
             environment={"OMP_NUM_THREADS": "1"},
             remark="one thread, as its results depend on how many there are"),
