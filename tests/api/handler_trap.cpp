@@ -84,8 +84,8 @@ uint64_t trapped_calls() { return calls; }
 const char* last_trapped_call() { return last_call; }
 // Moving a mapping is no call of libc's.
 void provoke(Provocation what) {
-    sys::inject::observe([](sys::inject::Call) noexcept { traps::misbehave_in_handler(); });
-    traps::provocation = what;
+    sys::inject::observe([](sys::inject::Call) noexcept { misbehave_in_handler(); });
+    provocation = what;
 }
 
 }  // namespace hanare::api_test

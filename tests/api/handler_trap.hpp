@@ -12,8 +12,8 @@ namespace hanare::api_test {
 uint64_t trapped_calls();
 const char* last_trapped_call();
 
-// Lets the next ioctl(2) or moving of a mapping that a handler makes call one of the trapped functions:
-// proves that the trap works.
+// Lets the next ioctl(2), or moving of a mapping, that a handler makes call one of the trapped
+// functions: proves that the trap works.
 enum class Provocation {
     kNone,
     kMalloc,
