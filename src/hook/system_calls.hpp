@@ -5,7 +5,7 @@
 // and so are those of modules that are loaded later, before they run.  Nothing on disk changes.  A
 // caught system call costs a table look-up unless its number was asked for.
 //
-// Not caught: modules that were linked statically with Hanare's code, the vDSO, code made at run
+// Not caught: modules that were linked statically with Hanare's code, code made at run
 // time, rt_sigreturn, and the few sites that `RewriteReport` counts as left.
 #pragma once
 

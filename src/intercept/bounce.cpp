@@ -90,14 +90,19 @@ void BounceFrame::leave() noexcept {
 
 size_t BounceFrame::left() noexcept { return enter() ? kBytes - buffer_->frame[frame_].end : 0; }
 
-std::byte* BounceFrame::take(size_t bytes) noexcept {
+std::byte* BounceFrame::take(size_t bytes, uintptr_t like) noexcept {
+    constexpr size_t kSectorBytes = 512;
+    constexpr size_t kPageBytes = 4096;
     bytes = (bytes + 15) & ~size_t{15};
     if (!enter()) return nullptr;
     size_t& end = buffer_->frame[frame_].end;
-    if (kBytes - end < bytes) return nullptr;
-    std::byte* const taken = buffer_->memory + end;
-    end += bytes;
-    return taken;
+    const uintptr_t place = like | kPageBytes;
+    const size_t alignment =
+        like % kSectorBytes == 0 && like != 0 && bytes >= kSectorBytes ? place & -place : 16;
+    const size_t begin = (end + alignment - 1) & ~(alignment - 1);
+    if (begin > kBytes || kBytes - begin < bytes) return nullptr;
+    end = begin + bytes;
+    return buffer_->memory + begin;
 }
 
 void BounceFrame::forget_others_in_child() noexcept {

@@ -23,8 +23,9 @@ public:
     // Not a destructor: whoever is unwound past this frame must not need one.
     void leave() noexcept;
 
-    // Room in the buffer, aligned to 16 bytes; nullptr when there is none left.
-    std::byte* take(size_t bytes) noexcept;
+    // Room in the buffer, aligned to 16 bytes, and from a sector on as `like` is, for the sake of
+    // transfers that pass the page cache by; nullptr when there is none left.
+    std::byte* take(size_t bytes, uintptr_t like = 0) noexcept;
     size_t left() noexcept;
 
     // In the child of a fork: only the calling thread is left.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "sys/raw_thread.hpp"
 
@@ -51,6 +52,17 @@ bool is_regular(uint64_t file) noexcept {
     return S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode);
 }
 
+// A message there may be cut short, as one that a signal interrupts; it must not be held as a
+// whole, since it may be larger than local memory.
+bool is_stream(uint64_t socket) noexcept {
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    const int64_t result =
+        sys::raw_call6(SYS_getsockopt, socket, SOL_SOCKET, SO_TYPE,
+                       reinterpret_cast<uint64_t>(&type), reinterpret_cast<uint64_t>(&bytes), 0);
+    return result == 0 && type == SOCK_STREAM;
+}
+
 // Calls in whose place several shorter ones do the same.
 bool may_be_divided(uint64_t number) {
     switch (number) {
@@ -82,6 +94,36 @@ bool has_offset(uint64_t number) {
     }
 }
 
+// How long recvmmsg goes on once a message has come.
+class Patience {
+public:
+    explicit Patience(timespec* limit) : limit_(limit) {
+        if (limit != nullptr) end_ns_ = now_ns() + limit->tv_sec * kSecond_ns + limit->tv_nsec;
+    }
+    bool is_over() {
+        const bool first = is_first_;
+        is_first_ = false;
+        return !first && limit_ != nullptr && now_ns() >= end_ns_;
+    }
+    void tell_rest() const {
+        if (limit_ == nullptr) return;
+        const int64_t rest_ns = std::max<int64_t>(end_ns_ - now_ns(), 0);
+        limit_->tv_sec = rest_ns / kSecond_ns;
+        limit_->tv_nsec = rest_ns % kSecond_ns;
+    }
+
+private:
+    static constexpr int64_t kSecond_ns = 1'000'000'000;
+    static int64_t now_ns() {
+        timespec now;
+        sys::raw_call3(SYS_clock_gettime, CLOCK_MONOTONIC, reinterpret_cast<uint64_t>(&now), 0);
+        return now.tv_sec * kSecond_ns + now.tv_nsec;
+    }
+    timespec* const limit_;
+    int64_t end_ns_ = 0;
+    bool is_first_ = true;
+};
+
 struct HoldRequest {
     pager::Region* region;
     const std::byte* begin;
@@ -104,6 +146,23 @@ void hold_slowly(void* context) {
         request.region->pager->hold(*request.region, request.begin, request.end, request.write));
 }
 
+bool is_far_message(const Space& space, const msghdr& message) {
+    const auto is_far = [&](const void* at, size_t bytes) {
+        const auto begin = reinterpret_cast<uint64_t>(at);
+        return bytes != 0 && space.overlaps(begin, begin + bytes);
+    };
+    if (is_far(message.msg_name, message.msg_namelen) ||
+        is_far(message.msg_control, message.msg_controllen) ||
+        is_far(message.msg_iov, message.msg_iovlen * sizeof(iovec))) {
+        return true;
+    }
+    for (size_t index = 0; index < std::min(message.msg_iovlen, kVectorsMax); ++index) {
+        const iovec& vector = message.msg_iov[index];
+        if (is_far(vector.iov_base, vector.iov_len)) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 bool FarCall::is_wanted(const Space& space, const hook::SystemCall& call,
@@ -122,22 +181,15 @@ bool FarCall::is_wanted(const Space& space, const hook::SystemCall& call,
                 if (space.overlaps(base, base + vectors[index].iov_len)) return true;
             }
         } else if (argument.kind == Kind::kMessageIn || argument.kind == Kind::kMessageOut) {
-            const auto* message = reinterpret_cast<const msghdr*>(address);
-            const auto is_far = [&](const void* at, size_t bytes) {
-                const auto begin = reinterpret_cast<uint64_t>(at);
-                return bytes != 0 && space.overlaps(begin, begin + bytes);
-            };
-            if (is_far(message->msg_name, message->msg_namelen) ||
-                is_far(message->msg_control, message->msg_controllen) ||
-                is_far(message->msg_iov, message->msg_iovlen * sizeof(iovec))) {
-                return true;
+            if (is_far_message(space, *reinterpret_cast<const msghdr*>(address))) return true;
+        } else if (argument.kind == Kind::kMessagesIn || argument.kind == Kind::kMessagesOut) {
+            const auto* messages = reinterpret_cast<const mmsghdr*>(address);
+            const uint64_t count = std::min(count_of(call, argument.size), kVectorsMax);
+            if (space.overlaps(address, address + count * sizeof(mmsghdr))) return true;
+            for (uint64_t index = 0; index < count; ++index) {
+                if (is_far_message(space, messages[index].msg_hdr)) return true;
             }
-            for (size_t index = 0; index < std::min(message->msg_iovlen, kVectorsMax); ++index) {
-                const iovec& vector = message->msg_iov[index];
-                if (is_far(vector.iov_base, vector.iov_len)) return true;
-            }
-        } else if (argument.kind == Kind::kTexts || argument.kind == Kind::kMessagesIn ||
-                   argument.kind == Kind::kMessagesOut) {
+        } else if (argument.kind == Kind::kTexts) {
             return true;
         } else if (argument.kind == Kind::kIn || argument.kind == Kind::kOut) {
             // A buffer may begin in front of far memory.
@@ -190,6 +242,7 @@ bool FarCall::is_bulk(const SystemCallArguments& row, const Argument& argument) 
 }
 
 int64_t FarCall::make(const SystemCallArguments& row) {
+    if (row.number == SYS_sendmmsg || row.number == SYS_recvmmsg) return make_messages(row);
     for (const Argument& argument : row.pointers()) {
         if (!is_bulk(row, argument)) continue;
         const bool vector = argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut;
@@ -273,6 +326,42 @@ int64_t FarCall::make_vector_in_pieces(const SystemCallArguments& row, const Arg
     return done > 0 ? static_cast<int64_t>(done) : result;
 }
 
+// One at a time: a message that is half received is lost, and so many cannot all be held.
+int64_t FarCall::make_messages(const SystemCallArguments& row) {
+    const bool receives = row.number == SYS_recvmmsg;
+    const SystemCallArguments& single = arguments_of(receives ? SYS_recvmsg : SYS_sendmsg);
+    auto* const messages = reinterpret_cast<mmsghdr*>(call_.arguments[1]);
+    const auto wanted = static_cast<uint32_t>(call_.arguments[2]);
+    const uint64_t count = std::min<uint64_t>(wanted, kVectorsMax);
+    uint64_t saved[6];
+    for (size_t index = 0; index < 6; ++index) saved[index] = call_.arguments[index];
+    Patience patience(receives ? reinterpret_cast<timespec*>(saved[4]) : nullptr);
+    uint64_t flags = static_cast<uint32_t>(saved[3]);
+    constexpr uint64_t kForOne = MSG_WAITFORONE;
+    constexpr uint64_t kDoNotWait = MSG_DONTWAIT;
+    uint64_t done = 0;
+    int64_t result = 0;
+    while (done < count && !patience.is_over()) {
+        mmsghdr& message = messages[done];
+        const auto at = reinterpret_cast<uint64_t>(&message);
+        if (is_far(at) && !space_.may_access(at, sizeof message)) {
+            result = -EFAULT;
+            break;
+        }
+        call_.arguments[1] = at;
+        call_.arguments[2] = flags & ~kForOne;
+        result = make_once(single);
+        if (result < 0) break;
+        message.msg_len = static_cast<uint32_t>(result);
+        ++done;
+        if (receives && (flags & kForOne) != 0) flags |= kDoNotWait;
+    }
+    for (size_t index = 0; index < 6; ++index) call_.arguments[index] = saved[index];
+    if (done == 0) return result;
+    patience.tell_rest();
+    return static_cast<int64_t>(done);
+}
+
 int64_t FarCall::make_once(const SystemCallArguments& row) {
     pager::holds.drop_left(reinterpret_cast<uintptr_t>(call_.stack));
     for (uint32_t repeats = 0;; ++repeats) {
@@ -317,9 +406,7 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
             case Kind::kMessageIn:
             case Kind::kMessageOut: placed = place_message(address, writes, row.may_block); break;
             case Kind::kMessagesIn:
-            case Kind::kMessagesOut:
-                touch_messages(address, count_of(call_, argument.size), writes);
-                break;
+            case Kind::kMessagesOut: break;  // make_messages()
             case Kind::kWord: touch(address, sizeof(uint32_t), false); break;
             case Kind::kIn:
             case Kind::kOut:
@@ -359,7 +446,7 @@ uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t byt
         hold(address, bytes, writes);
         return address;
     }
-    std::byte* const local = copies_count_ < kCopiesMax ? bounce_.take(bytes) : nullptr;
+    std::byte* const local = copies_count_ < kCopiesMax ? bounce_.take(bytes, address) : nullptr;
     if (local == nullptr) {
         hold(address, bytes, writes);
         return address;
@@ -396,7 +483,8 @@ uint64_t FarCall::place_text(uint64_t address) {
     return address;  // too long for a path; for other texts it is held by being touched
 }
 
-uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block) {
+uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block,
+                                uint64_t bytes_max) {
     if (count == 0 || count > kVectorsMax) return address;
     const auto* vectors = reinterpret_cast<const Vector*>(address);
     if (space_.overlaps(address, address + count * sizeof(Vector)) &&
@@ -414,12 +502,13 @@ uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, b
     const uint64_t most = may_block ? kBounceBytesMaxAsleep : kBounceBytesMax;
     for (uint64_t index = 0; index < count; ++index) {
         const uint64_t base = vectors[index].base;
-        const uint64_t bytes = vectors[index].bytes;
+        const uint64_t bytes = std::min(vectors[index].bytes, bytes_max);
+        bytes_max -= bytes;
         local[index].base = base;
         local[index].bytes = bytes;
         if (bytes == 0 || base + bytes < base || !space_.overlaps(base, base + bytes)) continue;
         std::byte* const copied =
-            bytes <= most && space_.may_access(base, bytes) ? bounce_.take(bytes) : nullptr;
+            bytes <= most && space_.may_access(base, bytes) ? bounce_.take(bytes, base) : nullptr;
         if (copied == nullptr) {
             hold(base, bytes, writes);
             continue;
@@ -453,8 +542,9 @@ uint64_t FarCall::place_message(uint64_t address, bool writes, bool may_block) {
                                     message->msg_namelen, may_block));
     local->msg_control = pointer(place(part, reinterpret_cast<uint64_t>(message->msg_control),
                                        message->msg_controllen, may_block));
-    local->msg_iov = reinterpret_cast<iovec*>(place_vectors(
-        reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes, may_block));
+    local->msg_iov = reinterpret_cast<iovec*>(
+        place_vectors(reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes,
+                      may_block, is_stream(call_.arguments[0]) ? piece_bytes_ : UINT64_MAX));
     if (writes) {
         message_far_ = address;
         message_local_ = reinterpret_cast<const std::byte*>(local);
@@ -477,22 +567,6 @@ void FarCall::touch_texts(uint64_t address) {
             if (!space_.may_access(character, 1)) break;
             is_touched_ = true;
             if (*pointer(character) == std::byte{0}) break;
-        }
-    }
-}
-
-void FarCall::touch_messages(uint64_t address, uint64_t count, bool writes) {
-    const auto* messages = reinterpret_cast<const mmsghdr*>(address);
-    for (uint64_t index = 0; index < std::min(count, kVectorsMax); ++index) {
-        touch(reinterpret_cast<uint64_t>(&messages[index]), sizeof(mmsghdr), true);
-        const msghdr& message = messages[index].msg_hdr;
-        touch(reinterpret_cast<uint64_t>(message.msg_name), message.msg_namelen, writes);
-        touch(reinterpret_cast<uint64_t>(message.msg_control), message.msg_controllen, writes);
-        touch(reinterpret_cast<uint64_t>(message.msg_iov), message.msg_iovlen * sizeof(iovec),
-              false);
-        for (size_t vector = 0; vector < message.msg_iovlen; ++vector) {
-            const iovec& part = message.msg_iov[vector];
-            touch(reinterpret_cast<uint64_t>(part.iov_base), part.iov_len, writes);
         }
     }
 }

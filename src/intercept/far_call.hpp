@@ -58,6 +58,7 @@ private:
     bool is_far(uint64_t address) const noexcept { return space_.contains(address); }
     int64_t make_in_pieces(const SystemCallArguments& row, const Argument& argument);
     int64_t make_vector_in_pieces(const SystemCallArguments& row, const Argument& argument);
+    int64_t make_messages(const SystemCallArguments& row);
     int64_t make_once(const SystemCallArguments& row);
     int64_t make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6]);
     bool is_bulk(const SystemCallArguments& row, const Argument& argument) const;
@@ -66,10 +67,10 @@ private:
 
     uint64_t place(const Argument& argument, uint64_t address, uint64_t bytes, bool may_block);
     uint64_t place_text(uint64_t address);
-    uint64_t place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block);
+    uint64_t place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block,
+                           uint64_t bytes_max = UINT64_MAX);
     uint64_t place_message(uint64_t address, bool writes, bool may_block);
     void touch_texts(uint64_t address);
-    void touch_messages(uint64_t address, uint64_t count, bool writes);
     void hold(uint64_t address, uint64_t bytes, bool write);
     void touch(uint64_t address, uint64_t bytes, bool write);
     void copy_back(int64_t result);

@@ -175,6 +175,20 @@ Verdict handle_signal_stack(SystemCall& call) {
     return handle_arguments(call);
 }
 
+// Addresses that are set aside are mapped, as the kernel sees it.
+Verdict handle_mincore(SystemCall& call) {
+    const uint64_t(&a)[6] = call.arguments;
+    if (the_space->overlaps(a[0], a[0] + a[1])) {
+        SpaceCall asked{call, kKernelAnswers};
+        hook::hanare_hook_with_vector_registers(answer, &asked);
+        if (asked.result == -ENOMEM) {
+            call.finish(-ENOMEM);
+            return Verdict::kDone;
+        }
+    }
+    return handle_arguments(call);
+}
+
 }  // namespace
 
 Verdict handle_arguments(SystemCall& call) {
@@ -211,6 +225,7 @@ Verdict handle_system_call(SystemCall& call) {
         case SYS_munlock:
         case SYS_msync:
         case SYS_mbind: return handle_memory(call);
+        case SYS_mincore: return handle_mincore(call);
         case SYS_mlockall:
             // It would bring all addresses that are set aside into memory.
             call.finish(-EPERM);

@@ -270,6 +270,11 @@ uint64_t Keeper::evict_next() noexcept {
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = pager_.frames().select_victim(queue);
     if (frame == nullptr) return 0;
+    if (pager_.frames().wants_hidden(*frame, queue)) {
+        const uint64_t hidden_bytes = frame->bytes;
+        pager_.hide_victim(*frame);
+        return hidden_bytes;
+    }
     const bool is_dropped = queue == FrameQueue::kDrop && evicting_;
     const Park park = is_dropped || !keeps ? Park::kFree : Park::kSecondChance;
     bool dirty = false;

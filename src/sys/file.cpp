@@ -228,16 +228,17 @@ Result<void> check_file_bytes(const char* what, uint64_t bytes) {
                 what, format_size(bytes).c_str(), format_size(bytes_max).c_str());
 }
 
-// syscall(2) and not pread(3): that is a cancellation point and may be interposed.
+// Not pread(3): that is a cancellation point and may be interposed; and not what intercept would take
+// for a call of the program's: the memory may be the program's, on its way to the store.
 int read_at(int file, uint64_t offset, std::byte* memory, size_t bytes) noexcept {
     return transfer_all(inject::Call::kRead, bytes, [&](size_t done, size_t part) {
-        return syscall(SYS_pread64, file, memory + done, part, offset + done);
+        return raw::syscall(SYS_pread64, file, memory + done, part, offset + done);
     });
 }
 
 int write_at(int file, uint64_t offset, const std::byte* memory, size_t bytes) noexcept {
     const int error = transfer_all(inject::Call::kWrite, bytes, [&](size_t done, size_t part) {
-        return syscall(SYS_pwrite64, file, memory + done, part, offset + done);
+        return raw::syscall(SYS_pwrite64, file, memory + done, part, offset + done);
     });
     if (error == EFBIG) drop_pending_signal(SIGXFSZ);
     return error;

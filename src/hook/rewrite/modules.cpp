@@ -165,7 +165,6 @@ private:
 
 // Goes on where a module cannot be rewritten; keeps why the first could not.
 int visit_loaded(dl_phdr_info* module, size_t, void* context) {
-    if (module->dlpi_addr == sys::vdso_address()) return 0;
     const CodeImage image = CodeImage::of_loaded(*module);
     const auto* ours = reinterpret_cast<const uint8_t*>(&hanare_hook_entry);
     for (const Code& code : image.code()) {

@@ -80,6 +80,17 @@ hanare_status Pager::hide(Region& region, uint32_t index) noexcept {
     }
 }
 
+void Pager::hide_victim(Frame& frame) noexcept {
+    Region& region = *frame.region;
+    Block& block = region.block(frame.block);
+    bool dirty = false;
+    if (withdraw(frame, Park::kKeep, &dirty) != HANARE_STATUS_OK) return;
+    frames_.enqueue(frame, FrameQueue::kHidden);
+    block.leave(BlockState::kStaged, kSecondChance);
+    frames_.note_progress();
+    region.leave();
+}
+
 hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexcept {
     Block& source = region.block(from);
     Block& target = region.block(to);

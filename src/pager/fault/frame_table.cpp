@@ -25,7 +25,10 @@ constexpr uint64_t kLowWaterShare = 16;
 // Parts leave so much room for the descriptors of sparse blocks.
 constexpr uint64_t kDescriptorsBytes = 4096;
 
-// Staged because its write-back failed; worth another try.
+// Of dirty blocks that are withdrawn and not written yet: one part in so many of the budget.
+constexpr uint64_t kHiddenShare = 8;
+
+// Staged because its write-back failed, or not written yet.
 bool unwritten(uint32_t word) {
     return block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) != 0;
 }
@@ -450,17 +453,27 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean) noexcept 
     rebalance();
     const bool ageing = ++evictions_ % kAgeingPeriod == 0;
     Frame* frame = nullptr;
+    const bool many_hidden = hidden_bytes_ > unlocked_frame_budget_bytes() / kHiddenShare;
     for (IntrusiveList<Frame>* list : {&drop_, &probation_, &protected_}) {
         if (prefer_clean && frame == nullptr) frame = take_victim(*list, false, true);
     }
     if (frame == nullptr && !ageing) frame = take_victim(drop_, true);
+    if (frame == nullptr && many_hidden) frame = take_victim(hidden_, false);
     if (frame == nullptr) frame = take_victim(probation_, false);
     if (frame == nullptr) frame = take_victim(protected_, false);
     if (frame == nullptr) frame = take_victim(drop_, ageing ? false : true);
+    if (frame == nullptr) frame = take_victim(hidden_, false);
     if (frame == nullptr) return nullptr;
     queue = frame->queue;
     take_out(*frame);
     return frame;
+}
+
+bool FrameTable::wants_hidden(const Frame& victim, FrameQueue from) noexcept {
+    const bool mapped = from == FrameQueue::kProbation || from == FrameQueue::kProtected;
+    if (!mapped || victim.sparse || !victim.region->is_adopted()) return false;
+    const uint32_t word = victim.region->block(victim.block).load();
+    return block_word::state(word) == BlockState::kWithdrawing && (word & block_word::kDirty) != 0;
 }
 
 Frame* FrameTable::select_dropped() noexcept {
@@ -533,6 +546,7 @@ IntrusiveList<Frame>* FrameTable::list_of(const Frame& frame) noexcept {
         case FrameQueue::kProtected: return &protected_;
         case FrameQueue::kDrop: return &drop_;
         case FrameQueue::kInactive: return &inactive_;
+        case FrameQueue::kHidden: return &hidden_;
         case FrameQueue::kAhead: return &ahead_;
     }
     return nullptr;
@@ -542,6 +556,7 @@ uint64_t* FrameTable::bytes_of(FrameQueue queue) noexcept {
     switch (queue) {
         case FrameQueue::kFree: return &free_bytes_;
         case FrameQueue::kInactive: return &inactive_bytes_;
+        case FrameQueue::kHidden: return &hidden_bytes_;
         case FrameQueue::kAhead: return &ahead_bytes_;
         case FrameQueue::kProbation: return &probation_bytes_;
         case FrameQueue::kProtected: return &protected_bytes_;

@@ -127,6 +127,10 @@ public:
     // write-back, if there is any.
     Frame* select_victim(FrameQueue& queue, bool prefer_clean = false) noexcept;
 
+    // Whether a victim that is dirty had better be withdrawn only (kHidden), and written if it
+    // comes up as a victim again: what is used over and over would otherwise be written each time.
+    bool wants_hidden(const Frame& victim, FrameQueue from) noexcept;
+
     // The same for the block that streams have left behind last, if it is clean.
     Frame* select_dropped() noexcept;
 
@@ -215,6 +219,7 @@ private:
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
     uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t hidden_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t probation_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t protected_bytes_ HANARE_GUARDED_BY(lock_) = 0;
@@ -225,6 +230,7 @@ private:
     IntrusiveList<Frame> protected_ HANARE_GUARDED_BY(lock_);
     IntrusiveList<Frame> drop_ HANARE_GUARDED_BY(lock_);
     IntrusiveList<Frame> inactive_ HANARE_GUARDED_BY(lock_);
+    IntrusiveList<Frame> hidden_ HANARE_GUARDED_BY(lock_);
     IntrusiveList<Frame> ahead_ HANARE_GUARDED_BY(lock_);
 
     std::atomic<uint32_t> chunks_begun_{0};

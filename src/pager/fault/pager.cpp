@@ -455,6 +455,11 @@ bool Pager::populate_ahead() noexcept {
 Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) noexcept {
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = frames_.select_victim(queue, prefer_clean);
+    // Bounded: so many are hidden at most.
+    while (frame != nullptr && frames_.wants_hidden(*frame, queue)) {
+        hide_victim(*frame);
+        frame = frames_.select_victim(queue, prefer_clean);
+    }
     if (frame == nullptr) return Eviction::kNoVictim;
     Region& region = *frame->region;
     count(region.counters.evictions_inline);

@@ -100,6 +100,9 @@ public:
     // because the frame may be without content for kFree.  On failure it is mapped again and the
     // region is left.
     hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty) noexcept;
+    // Instead of withdraw(), for a victim of which FrameTable::wants_hidden() is true.  Leaves the
+    // region.
+    void hide_victim(Frame& frame) noexcept;
     // Ends the eviction of a block whose frame equals the store.  Leaves the region.
     void finish_clean(Frame& frame, Park park) noexcept;
     // Ends a write-back: as finish_clean if it succeeded, else the block stays staged and dirty.

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of this folder, plainly and with `hanare run` in a fraction of their memory.
+
+Each verifies what it does itself; standard output and status must be the same, and the statistics
+must tell of far memory.  INTERCEPT_WORK=10 makes those that work at random do ten times as much.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+
+HANARE = os.environ["HANARE_BINARY"]
+PROGRAMS = pathlib.Path(os.environ["INTERCEPT_PROGRAMS"])
+TIMEOUT_S = 60 * int(os.environ.get("INTERCEPT_WORK", "1"))
+MIB = 1 << 20
+
+
+def run(command, place, **more):
+    """Standard output and status; the whole session is killed when it takes too long."""
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith("HANARE_") and name != "LD_PRELOAD"}
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, cwd=place, env=clean,
+                          start_new_session=True, **more) as process:
+        try:
+            output, errors = process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            _, errors = process.communicate()
+            raise AssertionError(f"{command} took more than {TIMEOUT_S} s: {errors}") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, output, errors
+
+
+@functools.cache
+def plain(name):
+    with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+        return run([PROGRAMS / name], place)
+
+
+class Programs(unittest.TestCase):
+    def compare(self, name, local="20M", status=0, launcher=(), far_mib=40):
+        expected = plain(name)
+        self.assertEqual(expected[0], status, expected[2])
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            os.chmod(place, 0o777)
+            store, work = os.path.join(place, "store"), os.path.join(place, "work")
+            stats = os.path.join(place, "stats.json")
+            for folder in (store, work):
+                os.mkdir(folder)
+                os.chmod(folder, 0o777)
+            result = run([*launcher, HANARE, "run", "--local", local, "--store", f"file:{store}",
+                          "--stats", stats, PROGRAMS / name], work)
+            self.assertEqual(result[:2], expected[:2], result[2])
+            self.assertRegex(result[2], r"\Ahanare: peak far memory [^\n]*\n\Z")
+            totals = json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
+            self.assertGreater(totals["far_bytes_peak"], far_mib * MIB)
+            self.assertGreater(totals["read_bytes"], 0)
+
+    def test_files(self):
+        self.compare("files")
+
+    def test_sockets(self):
+        self.compare("sockets")
+
+    def test_waiting(self):
+        self.compare("waiting")
+
+    def test_exec(self):
+        self.compare("exec", status=9)
+
+    def test_races(self):
+        self.compare("races")
+
+    def test_breaks(self):
+        self.compare("breaks")
+
+
+if __name__ == "__main__":
+    unittest.main()
