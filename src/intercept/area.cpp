@@ -20,6 +20,8 @@ namespace {
 
 constexpr int kReadWrite = PROT_READ | PROT_WRITE;
 
+constexpr std::byte kZeroPage[kOsPageBytes] = {};
+
 std::byte* pointer(uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
 int64_t result_of(int status) { return status == 0 ? 0 : -errno; }
@@ -96,6 +98,9 @@ void Area::unmap(uintptr_t begin, uintptr_t end) {
     for (const Range& range : ranges_.overlapping(begin, end)) give_back_to_pager(range);
     ranges_.erase(begin, end);
     clear(begin, end);
+    for (uint32_t block = block_of(begin); block < block_behind(end); ++block) {
+        unpin_unless_needed(block);
+    }
     refresh_access(begin, end);
 }
 
@@ -110,11 +115,16 @@ void Area::give_back_to_pager(const Range& range) {
         const uintptr_t from = std::max(range.begin, address_of(block));
         const uintptr_t to = std::min(range.end, address_of(block + 1));
         const bool pinned = (region_.access_of(block).load() & kGuarded) != 0;
-        sys::map_fresh(pointer(from), to - from, pinned);
+        pager::Engine& engine = region_.pager->engine();
+        const bool in_parts = pinned && engine.serves_parts();
+        sys::map_fresh(pointer(from), to - from, pinned && !in_parts);
         sys::advise(pointer(from), to - from, MADV_NOHUGEPAGE);
         // Where protection is what the engine uses, a block that is mapped has none.
-        if (!pinned || region_.pager->engine().serves_parts()) {
-            region_.pager->engine().attach(pointer(from), to - from);
+        if (!pinned || in_parts) engine.attach(pointer(from), to - from);
+        // Not before: mappings that have had pages of their own never become one with their
+        // neighbours, and the kernel moves nothing out of a block of several.
+        for (uintptr_t at = from; in_parts && at < to; at += kOsPageBytes) {
+            engine.install_part(pointer(at), kZeroPage, kOsPageBytes, true);
         }
     }
 }

@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "sys/raw_thread.hpp"
+#include "sys/signal.hpp"
 
 namespace hanare::intercept {
 
@@ -138,9 +139,14 @@ pager::FrameTable& pool_frames(const Space& space) {
 }
 
 // Somebody may wait for what was held.
-void note_progress(void* frames) { static_cast<pager::FrameTable*>(frames)->note_progress(); }
+void note_progress(void* frames) {
+    const sys::SignalBlockButFaults signals;
+    static_cast<pager::FrameTable*>(frames)->note_progress();
+}
 
+// A handler of the program's may never come back, and the block would stay on its way for ever.
 void hold_slowly(void* context) {
+    const sys::SignalBlockButFaults signals;
     const auto& request = *static_cast<const HoldRequest*>(context);
     static_cast<void>(
         request.region->pager->hold(*request.region, request.begin, request.end, request.write));

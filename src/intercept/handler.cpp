@@ -15,6 +15,7 @@
 #include "intercept/forks.hpp"
 #include "pager/fault/handler.hpp"
 #include "sys/own_descriptors.hpp"
+#include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
 
 namespace hanare::intercept {
@@ -59,6 +60,7 @@ void answer(void* context) {
 }
 
 void keep_stack(void* stack_pointer) {
+    const sys::SignalBlockButFaults signals;  // a handler may never come back
     pager::keep_stack_at(static_cast<const std::byte*>(stack_pointer));
 }
 
@@ -166,11 +168,15 @@ Verdict handle_close(SystemCall& call) {
 Verdict handle_signal_stack(SystemCall& call) {
     const auto* stack = reinterpret_cast<const stack_t*>(call.arguments[0]);
     if (stack == nullptr || (stack->ss_flags & SS_DISABLE) != 0) return handle_arguments(call);
+    // The first frame begins at the end, which need not be one of a page.
     auto* const begin = static_cast<std::byte*>(stack->ss_sp);
-    for (size_t at = 0; at < stack->ss_size; at += 4096) {
-        if (the_space->contains(reinterpret_cast<uintptr_t>(begin + at))) {
-            hook::hanare_hook_with_vector_registers(keep_stack, begin + at);
+    for (size_t left = stack->ss_size; left > 0; left -= left < 4096 ? left : 4096) {
+        if (the_space->contains(reinterpret_cast<uintptr_t>(begin + left - 1))) {
+            hook::hanare_hook_with_vector_registers(keep_stack, begin + left - 1);
         }
+    }
+    if (the_space->contains(reinterpret_cast<uintptr_t>(begin))) {
+        hook::hanare_hook_with_vector_registers(keep_stack, begin);
     }
     return handle_arguments(call);
 }

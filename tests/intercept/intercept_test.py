@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ import unittest
 HANARE = os.environ["HANARE_BINARY"]
 PROGRAMS = pathlib.Path(os.environ["INTERCEPT_PROGRAMS"])
 TIMEOUT_S = 60 * int(os.environ.get("INTERCEPT_WORK", "1"))
+HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
 
@@ -80,8 +82,45 @@ class Programs(unittest.TestCase):
     def test_races(self):
         self.compare("races")
 
+    def test_mappings(self):
+        self.compare("mappings")
+
     def test_breaks(self):
         self.compare("breaks")
+
+    def test_forks(self):
+        self.compare("forks", local="16M")
+
+    def test_signals(self):
+        self.compare("signals")
+
+    def test_cancel(self):
+        self.compare("cancel")
+
+    def test_static_array(self):
+        self.compare("static_array")
+
+    def test_fortran_common(self):
+        compiler = shutil.which("gfortran")
+        if compiler is None:
+            self.skipTest("needs gfortran")
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            program = pathlib.Path(place, "common")
+            subprocess.run([compiler, "-O1", HERE / "common.f90", "-o", program], check=True)
+            self.compare(program)
+
+    def test_without_userfaultfd(self):
+        for name in ("waiting", "cancel"):
+            with self.subTest(name):
+                self.compare(name, launcher=[PROGRAMS / "no_userfaultfd"])
+
+    def test_as_ordinary_user(self):
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root and setpriv to become an ordinary user")
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        if subprocess.run([*user, "test", "-x", HANARE], check=False, timeout=60).returncode != 0:
+            self.skipTest("the build directory is closed to other users")
+        self.compare("cancel", launcher=user)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ static void use_udp(void) {
     struct sockaddr_in from, to;
     const int sender = bound_udp(&from);
     const int receiver = bound_udp(&to);
-    for (int i = 0; i < 600; ++i) {
+    for (int i = 0; i < 240; ++i) {
         const size_t bytes = datagram_bytes(i);
         void* sent = cold(DATAGRAM_BYTES_MAX);
         void* got = cold(70000);
@@ -162,7 +162,7 @@ static void use_messages(void) {
         CHECK(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, room, sizeof *room) == 0);
         CHECK(getsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, room, length(sizeof *room)) == 0);
         CHECK(*room > 200000);
-        for (int turn = 0; turn < 150; ++turn) pass_descriptors(types[i], pair[0], pair[1], turn);
+        for (int turn = 0; turn < 60; ++turn) pass_descriptors(types[i], pair[0], pair[1], turn);
         CHECK(close(pair[0]) == 0 && close(pair[1]) == 0);
     }
 }
@@ -172,7 +172,7 @@ static void use_messages(void) {
 static void use_many_messages(void) {
     int pair[2];
     make_pair(SOCK_DGRAM, pair);
-    for (int turn = 0; turn < 60; ++turn) {
+    for (int turn = 0; turn < 20; ++turn) {
         struct mmsghdr* out = (struct mmsghdr*)cold(MANY * sizeof *out);
         struct mmsghdr* in = (struct mmsghdr*)cold(MANY * sizeof *in);
         size_t bytes[MANY];
@@ -215,7 +215,7 @@ static void use_connections(void) {
     CHECK(listen(listener, 16) == 0);
     CHECK(getsockname(listener, (struct sockaddr*)address, length(sizeof *address)) == 0);
     const struct sockaddr_in target = *address;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 80; ++i) {
         const int client = socket(AF_INET, SOCK_STREAM, 0);
         struct sockaddr_in* to = (struct sockaddr_in*)cold(sizeof *to);
         *to = target;

@@ -33,7 +33,7 @@ static void wait_for_descriptors(void) {
         *event = (struct epoll_event){.events = EPOLLIN | EPOLLET, .data = {.u64 = (uint64_t)i}};
         CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, ends[i][0], event) == 0);
     }
-    for (int turn = 0; turn < 150; ++turn) {
+    for (int turn = 0; turn < 60; ++turn) {
         const int ready = (int)below(&random_state, PIPES);
         CHECK(write(ends[ready][1], "x", 1) == 1);
 
@@ -81,7 +81,7 @@ static void count_alarm(int number) {
 static void wait_for_time(void) {
     const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
     const int counter = eventfd(0, 0);
-    for (int turn = 0; turn < 100; ++turn) {
+    for (int turn = 0; turn < 40; ++turn) {
         struct itimerspec* spec = (struct itimerspec*)cold(sizeof *spec);
         *spec = (struct itimerspec){{0, 0}, {0, 200000}};
         struct itimerspec* old = (struct itimerspec*)cold(sizeof *old);
@@ -208,7 +208,7 @@ struct shared {
 };
 
 #define THREADS 4
-#define TURNS 400
+#define TURNS 150
 
 static struct shared shared;
 

@@ -83,11 +83,16 @@ int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, File
     } else {
         take_back(slot, block, moved);
     }
-    return error == EBUSY && shares_pages_.load() ? copy_out(block, slot, bytes) : error;
+    return must_copy(error) ? copy_out(block, slot, bytes) : error;
 }
 
-// Pages that another process has, too, since a fork, are left to it: these two do as `withdraw` and
-// `move_in` with copies.
+// The kernel moves nothing that another process has, too, since a fork (EBUSY), and nothing into or
+// out of several mappings, of which a block may consist where the program has had a file (EINVAL).
+bool MovingEngine::must_copy(int error) const noexcept {
+    return error == EINVAL || (error == EBUSY && shares_pages_.load());
+}
+
+// These two do as `withdraw` and `move_in` with copies.
 int MovingEngine::copy_out(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     if (const int error = userfault_.write_protect(block, bytes, true); error != 0) return error;
     size_t copied = 0;
@@ -99,7 +104,16 @@ int MovingEngine::copy_out(std::byte* block, std::byte* slot, size_t bytes) noex
 
 int MovingEngine::copy_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     size_t copied = 0;
-    const int error = userfault_.copy(block, slot, bytes, false, &copied);
+    int error = userfault_.copy(block, slot, bytes, false, &copied);
+    // Not to several mappings at once, either.
+    if (error == ENOENT || error == EINVAL) {
+        error = 0;
+        while (copied < bytes && error == 0) {
+            size_t more = 0;
+            error = userfault_.copy(block + copied, slot + copied, kOsPageBytes, false, &more);
+            copied += more;
+        }
+    }
     if (error != 0) {
         // What is there already may have been written to.
         if (copied > 0 && userfault_.write_protect(block, copied, true) == 0) {
@@ -127,7 +141,7 @@ int MovingEngine::move_in(std::byte* block, std::byte* slot, size_t bytes) noexc
     const int error = move_when_free(block, slot, bytes, tries, &moved);
     if (error == 0) return 0;
     take_back(block, slot, moved);
-    return error == EBUSY && shares_pages ? copy_in(block, slot, bytes) : error;
+    return must_copy(error) ? copy_in(block, slot, bytes) : error;
 }
 
 int MovingEngine::move_when_free(std::byte* target, std::byte* source, size_t bytes, uint32_t tries,

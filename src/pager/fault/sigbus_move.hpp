@@ -72,6 +72,7 @@ private:
         size_t used HANARE_GUARDED_BY(lock) = kHugePageBytes;
     };
 
+    bool must_copy(int error) const noexcept;
     int copy_out(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int copy_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
     int move_in(std::byte* block, std::byte* slot, size_t bytes) noexcept;
