@@ -72,8 +72,8 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
 
 void Pool::set_budget(uint64_t bytes) noexcept {
     const sys::SignalBlock signals;
-    // Twice as many blocks as one instruction may need.
-    const uint64_t least = frames_.usage().metadata_bytes + 2 * kFramesMin * block_bytes_;
+    // Several times as many blocks as one instruction may need.
+    const uint64_t least = frames_.usage().metadata_bytes + 4 * kFramesMin * block_bytes_;
     frames_.set_budget(std::min(local_bytes_, std::max(bytes, least)));
 }
 

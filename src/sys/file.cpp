@@ -228,8 +228,8 @@ Result<void> check_file_bytes(const char* what, uint64_t bytes) {
                 what, format_size(bytes).c_str(), format_size(bytes_max).c_str());
 }
 
-// Not pread(3): that is a cancellation point and may be interposed; and not what intercept would take
-// for a call of the program's: the memory may be the program's, on its way to the store.
+// Not pread(3): that is a cancellation point and may be interposed; and not what intercept would
+// take for a call of the program's: the memory may be the program's, on its way to the store.
 int read_at(int file, uint64_t offset, std::byte* memory, size_t bytes) noexcept {
     return transfer_all(inject::Call::kRead, bytes, [&](size_t done, size_t part) {
         return raw::syscall(SYS_pread64, file, memory + done, part, offset + done);

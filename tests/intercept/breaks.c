@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's break: grows and shrinks at random by any number of bytes; what comes back is zeros.
-// A reserve that becomes usable in steps, as the arenas of allocators do it.
+// The program's break: grows and shrinks at random by any number of bytes; what comes back is
+// zeros. A reserve that becomes usable in steps, as the arenas of allocators do it.
 #include "far.h"
 
 #define BYTES_MAX (40 * MIB)
@@ -55,8 +55,8 @@ static uint64_t use_reserve(void) {
         if (below(&random, 8) == 0) {
             // As an allocator that gives the end back.
             CHECK(mmap(base + usable, more, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-                  base + usable);
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                       0) == base + usable);
             continue;
         }
         usable += more;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// execve, posix_spawn, vfork, system and popen with the program's name, arguments and environment in
-// far memory: 300 KB of them.  The program starts itself; as a child it prints what it was given.
+// execve, posix_spawn, vfork, system and popen with the program's name, arguments and environment
+// in far memory: 300 KB of them.  The program starts itself; as a child it prints what it was
+// given.
 #include "far.h"
 
 #include <fcntl.h>

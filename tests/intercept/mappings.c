@@ -14,8 +14,8 @@
 #define MOVED_PAGES 700
 #define GUARDED_MAX 40
 
-// In the random part an access must fault only where a whole block is unmapped at once: pages that are
-// closed one by one can be accessible with the rest of their block.  check_pages() is exact.
+// In the random part an access must fault only where a whole block is unmapped at once: pages that
+// are closed one by one can be accessible with the rest of their block.  check_pages() is exact.
 #define BLOCK_PAGES 64
 
 enum access { kNone, kRead, kReadWrite };
@@ -99,8 +99,8 @@ static const int protection_of[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE
 
 static void map_over(int which, size_t begin, size_t pages, enum access access) {
     unsigned char* at = map[which] + begin * PAGE;
-    CHECK(mmap(at, pages * PAGE, protection_of[access],
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+    CHECK(mmap(at, pages * PAGE, protection_of[access], MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+               0) == at);
     for (size_t page = begin; page < begin + pages; ++page) {
         page_of[which][page] = (struct page){0, (uint8_t)access};
     }
@@ -238,7 +238,8 @@ static void change_moved(void) {
     for (size_t page = *pages; page < wanted; ++page) tags[page] = 0;
     *at = result;
     *pages = wanted;
-    for (size_t page = 0; page < wanted; ++page) CHECK(page_holds(result + page * PAGE, tags[page]));
+    for (size_t page = 0; page < wanted; ++page)
+        CHECK(page_holds(result + page * PAGE, tags[page]));
     if (below(&state, 10) == 0) {
         CHECK(munmap(*at, *pages * PAGE) == 0);
         *at = NULL;
@@ -276,7 +277,8 @@ static void step(int number, int file) {
     }
 }
 
-// Where memory holds data, what mprotect closes is closed page by page, and what it held comes back.
+// Where memory holds data, what mprotect closes is closed page by page, and what it held comes
+// back.
 static void check_pages(void) {
     const size_t pages = 4 * BLOCK_PAGES;
     unsigned char* base = (unsigned char*)far_memory(pages * PAGE);

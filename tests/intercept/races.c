@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Four threads transfer random parts of far memory through files and datagram sockets and verify
-// what comes back, while two others keep evicting blocks.  INTERCEPT_WORK=10 does ten times as much.
+// what comes back, while two others keep evicting blocks.  INTERCEPT_WORK=10 does ten times as
+// much.
 #include "far.h"
 
 #include <fcntl.h>

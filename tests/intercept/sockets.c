@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// System calls on sockets, where all that is named by address lies in far memory: no datagram may be
-// lost or cut, no connection and no descriptor that a message carries.
+// System calls on sockets, where all that is named by address lies in far memory: no datagram may
+// be lost or cut, no connection and no descriptor that a message carries.
 #include "far.h"
 
 #include <arpa/inet.h>
