@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/far_call.hpp"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -399,7 +400,7 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
                     placed = place_text(address);
                 }
                 break;
-            case Kind::kTexts: touch_texts(address); break;
+            case Kind::kTexts: placed = place_texts(address); break;
             case Kind::kVectorIn:
             case Kind::kVectorOut:
                 if (argument.uncertain || argument.kept) {
@@ -558,23 +559,44 @@ uint64_t FarCall::place_message(uint64_t address, bool writes, bool may_block) {
     return reinterpret_cast<uint64_t>(local);
 }
 
-void FarCall::touch_texts(uint64_t address) {
-    for (uint64_t at = address;; at += 8) {
-        if (is_far(at)) touch(at, 8, false);
-        if (is_far(at) && !space_.may_access(at, 8)) return;
+// More than fits a bounce buffer, and all of it at once: a copy in memory of its own, which ends
+// with the program that exec replaces, or with release().
+uint64_t FarCall::place_texts(uint64_t address) {
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+    bool any = false;
+    for (;; ++count) {
+        const uint64_t at = address + count * 8;
+        if (!space_.may_access(at, 8)) return address;
+        any = any || is_far(at);
         const uint64_t text = *reinterpret_cast<const uint64_t*>(at);
-        if (text == 0) return;
-        if (!space_.overlaps(text, text + kTextBytesMax)) continue;
+        if (text == 0) break;
         for (uint64_t character = text;; ++character) {
-            if (!is_far(character)) {
-                if (*pointer(character) == std::byte{0}) break;
-                continue;
-            }
-            if (!space_.may_access(character, 1)) break;
-            is_touched_ = true;
+            const bool begins = character == text || character % kPageBytes == 0;
+            if (begins && !space_.may_access(character, 1)) return address;
+            any = any || (begins && is_far(character));
+            ++bytes;
             if (*pointer(character) == std::byte{0}) break;
         }
     }
+    if (!any || texts_count_ == kTextsMax) return address;
+    const uint64_t table = (count + 1) * 8;
+    const int64_t mapped = sys::raw_call6(SYS_mmap, 0, table + bytes, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0);
+    if (mapped < 0) return address;
+    const auto copied = static_cast<uint64_t>(mapped);
+    uint64_t to = copied + table;
+    for (uint64_t index = 0; index < count; ++index) {
+        const uint64_t text = *reinterpret_cast<const uint64_t*>(address + index * 8);
+        *reinterpret_cast<uint64_t*>(copied + index * 8) = to;
+        for (uint64_t character = text; to < copied + table + bytes; ++character) {
+            *pointer(to++) = *pointer(character);
+            if (*pointer(to - 1) == std::byte{0}) break;
+        }
+    }
+    texts_[texts_count_] = copied;
+    texts_bytes_[texts_count_++] = table + bytes;
+    return copied;
 }
 
 // Published first, then looked at: whoever evicts does it the other way round.
@@ -668,6 +690,10 @@ void FarCall::copy_message_back(int64_t result) {
 }
 
 void FarCall::release() {
+    for (size_t index = 0; index < texts_count_; ++index) {
+        sys::raw_call3(SYS_munmap, texts_[index], texts_bytes_[index], 0);
+    }
+    texts_count_ = 0;
     for (size_t index = 0; index < holds_count_; ++index) {
         pager::Holds::release(*holds_[index]);
     }

@@ -70,7 +70,7 @@ private:
     uint64_t place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block,
                            uint64_t bytes_max = UINT64_MAX);
     uint64_t place_message(uint64_t address, bool writes, bool may_block);
-    void touch_texts(uint64_t address);
+    uint64_t place_texts(uint64_t address);
     void hold(uint64_t address, uint64_t bytes, bool write);
     void touch(uint64_t address, uint64_t bytes, bool write);
     void copy_back(int64_t result);
@@ -78,6 +78,7 @@ private:
     void copy_message_back(int64_t result);
     void release();
 
+    static constexpr size_t kTextsMax = 2;  // argv and envp
     static constexpr size_t kCopiesMax = 8;
     static constexpr size_t kHoldsMax = pager::Holds::kPerThread;
 
@@ -86,6 +87,9 @@ private:
     BounceFrame bounce_;
     const size_t piece_bytes_;
     size_t copies_count_ = 0;
+    size_t texts_count_ = 0;
+    uint64_t texts_[kTextsMax] = {};
+    uint64_t texts_bytes_[kTextsMax] = {};
     size_t holds_count_ = 0;
     bool is_touched_ = false;  // something is neither held nor copied
     // Of a vector or message: the program's iovecs and those that the kernel was given.
