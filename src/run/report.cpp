@@ -155,7 +155,7 @@ bool others_are_within_share() noexcept {
 // A child has no attendant: it asks for its part of the budget itself, when it needs memory, and
 // each time that there are more processes or fewer.  The others need a moment to make room for it.
 void share_budget(pager::Pager&) noexcept {
-    constexpr uint32_t kTriesMax = 200;
+    constexpr uint32_t kTriesMax = 15;
     constexpr uint32_t kPause_us = 10'000;
     if (report.page == nullptr) return;
     const bool is_first = report.row == nullptr;

@@ -18,7 +18,7 @@ import unittest
 
 HANARE = os.environ["HANARE_BINARY"]
 PROGRAMS = pathlib.Path(os.environ["INTERCEPT_PROGRAMS"])
-TIMEOUT_S = 60 * int(os.environ.get("INTERCEPT_WORK", "1"))
+TIMEOUT_S = 150 * int(os.environ.get("INTERCEPT_WORK", "1"))
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
