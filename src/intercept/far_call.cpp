@@ -606,8 +606,13 @@ void FarCall::hold(uint64_t address, uint64_t bytes, bool write) {
         pager::Region* const region = space_.region_at(index);
         if (region == nullptr) continue;
         const uint64_t from = std::max(address, reinterpret_cast<uint64_t>(region->begin()));
-        const uint64_t to = std::min(end, reinterpret_cast<uint64_t>(region->end()));
-        if (from >= to || !space_.may_access(from, to - from)) continue;
+        uint64_t to = std::min(end, reinterpret_cast<uint64_t>(region->end()));
+        // The kernel transfers what is in front of memory that the program has not mapped.
+        while (from < to && !space_.may_access(from, to - from)) {
+            const auto* last = region->address_of(region->index_of(pointer(to - 1)));
+            to = reinterpret_cast<uint64_t>(last);
+        }
+        if (from >= to) continue;
         pager::Holds::Hold* const held =
             holds_count_ < kHoldsMax
                 ? pager::holds.publish(from, to, reinterpret_cast<uintptr_t>(call_.stack))
