@@ -55,8 +55,8 @@ static uint64_t use_reserve(void) {
         if (below(&random, 8) == 0) {
             // As an allocator that gives the end back.
             CHECK(mmap(base + usable, more, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                       0) == base + usable);
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+                  base + usable);
             continue;
         }
         usable += more;

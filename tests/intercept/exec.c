@@ -31,11 +31,11 @@ static int be_child(char** arguments) {
 // Each string in a place of its own, the array between two blocks.
 static char** far_arguments(char* program, uint64_t* random) {
     char** array = (char**)cold((ARGUMENTS + 3) * sizeof *array);
-    char* text = (char*)far_memory(ARGUMENTS * 16 * KIB);
+    char* text = (char*)far_memory(ARGUMENTS * 4 * KIB);
     array[0] = program;
     array[1] = cold_text("child");
     for (int i = 0; i < ARGUMENTS; ++i) {
-        char* at = text + (size_t)i * 16 * KIB + below(random, 8 * KIB);
+        char* at = text + (size_t)i * 4 * KIB + below(random, 2 * KIB);
         const size_t bytes = below(random, 2 * KIB);
         memset(at, 'a' + i % 26, bytes);
         at[bytes] = 0;
@@ -49,11 +49,12 @@ static char** far_environment(void) {
     size_t count = 0;
     while (environ[count] != NULL) ++count;
     char** array = (char**)cold((count + 2) * sizeof *array);
-    char* text = (char*)far_memory((count + 1) * BLOCK);
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) bytes += strlen(environ[i]) + 1000;
+    char* text = (char*)far_memory(bytes + MIB);
     for (size_t i = 0; i < count; ++i) {
-        array[i] = text + i * BLOCK + 1000;
-        CHECK(strlen(environ[i]) < 60000);
-        strcpy(array[i], environ[i]);
+        array[i] = strcpy(text, environ[i]);
+        text += strlen(environ[i]) + 1000;
     }
     char* value = (char*)cold(70000);
     strcpy(value, "INTERCEPT_VALUE=");

@@ -29,9 +29,9 @@
 #define PAGE ((size_t)4096)
 #define BLOCK (64 * KIB)
 
-#define CHECK(condition)                                                     \
-    do {                                                                     \
-        if (!(condition)) fail_check(__FILE__, __LINE__, #condition, errno); \
+#define CHECK(condition)                                                                   \
+    do {                                                                                   \
+        if (!(condition)) fail_check(__FILE__, __LINE__, #condition, errno);               \
     } while (0)
 
 __attribute__((noreturn, unused)) static void fail_check(const char* file, int line,
@@ -96,7 +96,8 @@ __attribute__((unused)) static uint64_t digest_of(const void* memory, size_t byt
 }
 
 __attribute__((unused)) static void* far_memory(size_t bytes) {
-    void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED);
     return memory;
 }
@@ -123,8 +124,8 @@ __attribute__((unused)) static void* cold(size_t bytes) {
     const uint64_t turn = __atomic_fetch_add(&cold_place, 1, __ATOMIC_RELAXED);
     const size_t place = turn * 5 % (COLD_BYTES / (3 * BLOCK)) * 3 * BLOCK;
     const size_t half = (bytes / 2 + 7) / 8 * 8;
-    const size_t offset =
-        turn % 3 == 0 && half < BLOCK ? BLOCK - half : turn * 1000 % 60000 / 8 * 8;
+    const size_t inside = turn * 1000 % 60000 / 8 * 8;
+    const size_t offset = turn % 3 == 0 && half < BLOCK ? BLOCK - half : inside;
     return cold_memory + place + offset;
 }
 

@@ -162,8 +162,7 @@ static void use_streams(uint64_t* random) {
         CHECK(read(ends[0], rest, 16 * MIB) == (ssize_t)bytes && holds(rest, bytes, (uint64_t)i));
         CHECK(send(pair[1], first + 77, bytes, 0) == (ssize_t)bytes);
         CHECK(recv(pair[0], rest, 8 * MIB, 0) > 0);
-        while (recv(pair[0], rest, 8 * MIB, MSG_DONTWAIT) > 0) {
-        }
+        while (recv(pair[0], rest, 8 * MIB, MSG_DONTWAIT) > 0) {}
         CHECK(errno == EAGAIN);
     }
     CHECK(close(ends[1]) == 0 && read(ends[0], rest, 8 * MIB) == 0);
@@ -276,8 +275,8 @@ int main(void) {
     first = (unsigned char*)far_memory(BUFFER_BYTES);
     second = (unsigned char*)far_memory(BUFFER_BYTES);
     start_pressure();
-    static const size_t sizes[] = {1,     7,     4095,           4096, 4097,    16384,
-                                   16385, 65536, 3 * 65536 + 11, MIB,  8 * MIB, 26 * MIB};
+    static const size_t sizes[] = {1,     7,       4095,        4096,    4097,     16384, 16385,
+                                   65536, 3 * 65536 + 11, MIB, 8 * MIB, 26 * MIB};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         for (int repeats = sizes[i] < MIB ? 20 : 1; repeats > 0; --repeats) {
             use_file(sizes[i], &random);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define WORDS (20 * MIB / 8)
+#define WORDS (18 * MIB / 8)
 
 static uint64_t* data;
 static uint64_t digest;
@@ -100,7 +100,7 @@ static void use_eight(void) {
 
 static void use_killed(void) {
     uint64_t early = 0;
-    for (uint64_t turn = 0; turn < 100; ++turn) {
+    for (uint64_t turn = 0; turn < 40 * (uint64_t)work_factor(); ++turn) {
         int ends[2];
         CHECK(pipe(ends) == 0);
         const pid_t child = fork();
@@ -150,7 +150,7 @@ static void use_threads(void) {
         CHECK(pthread_create(&threads[i], NULL, keep_busy, (void*)(i + 1)) == 0);
     }
     start_pressure();
-    for (int turn = 0; turn < 8 * work_factor(); ++turn) {
+    for (int turn = 0; turn < 6 * work_factor(); ++turn) {
         const pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {

@@ -99,8 +99,8 @@ static const int protection_of[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE
 
 static void map_over(int which, size_t begin, size_t pages, enum access access) {
     unsigned char* at = map[which] + begin * PAGE;
-    CHECK(mmap(at, pages * PAGE, protection_of[access], MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-               0) == at);
+    CHECK(mmap(at, pages * PAGE, protection_of[access],
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
     for (size_t page = begin; page < begin + pages; ++page) {
         page_of[which][page] = (struct page){0, (uint8_t)access};
     }
@@ -238,8 +238,9 @@ static void change_moved(void) {
     for (size_t page = *pages; page < wanted; ++page) tags[page] = 0;
     *at = result;
     *pages = wanted;
-    for (size_t page = 0; page < wanted; ++page)
+    for (size_t page = 0; page < wanted; ++page) {
         CHECK(page_holds(result + page * PAGE, tags[page]));
+    }
     if (below(&state, 10) == 0) {
         CHECK(munmap(*at, *pages * PAGE) == 0);
         *at = NULL;
@@ -277,8 +278,7 @@ static void step(int number, int file) {
     }
 }
 
-// Where memory holds data, what mprotect closes is closed page by page, and what it held comes
-// back.
+// Where memory holds data, mprotect closes it page by page, and what it held comes back.
 static void check_pages(void) {
     const size_t pages = 4 * BLOCK_PAGES;
     unsigned char* base = (unsigned char*)far_memory(pages * PAGE);

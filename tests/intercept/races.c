@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #define WORKERS 4
-#define TURNS 900
+#define TURNS 600
 #define ARENA_BYTES (24 * MIB)
 
 static unsigned char* arena[WORKERS];
