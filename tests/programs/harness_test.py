@@ -432,7 +432,7 @@ class CommandLine(WithDirectory):
         hanare = self.write_program("hanare", GOOD_HANARE + "echo reason >&2; exit 5\n")
         path = self.directory / "records.json"
         work = self.directory / "work"
-        done = self.run_harness("--work", str(work), "--hanare", hanare, "--only", "openmp",
+        done = self.run_harness("--work", str(work), "--hanare", hanare, "--only", "gcc",
                                 "--quick", "--systems", "plain,hanare", "--json", str(path))
         if "skipped" in done.stdout.splitlines()[2]:
             self.skipTest(done.stdout)

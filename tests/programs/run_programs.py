@@ -144,7 +144,12 @@ def on_disk(path):
 
 def choose(options):
     chosen = [program for program in PROGRAMS if not options.only or program.name in options.only]
-    return [program for program in chosen if program.quick or not options.quick]
+    kept = [program for program in chosen if program.quick or not options.quick]
+    if not kept:
+        left = ", ".join(program.name for program in chosen)
+        print(f"run_programs.py: error: --quick: has no {left}; see --list", file=sys.stderr)
+        sys.exit(2)
+    return kept
 
 
 def run_all(options, work):
