@@ -140,7 +140,7 @@ void Area::clear(uintptr_t begin, uintptr_t end) {
         if (!ranges_.any(from, to)) {
             free_block(block);
         } else if (!others && !pinned) {
-            region_.pager->discard(region_, block);
+            forget(block);
         } else {
             clear_part(block, std::max(begin, from), std::min(end, to));
         }
@@ -169,6 +169,15 @@ void Area::clear_part(uint32_t block, uintptr_t begin, uintptr_t end) {
     region_.access_of(block).store(access);
 }
 
+// All of it is zeros from now on.  Where the kernel still holds its pages they stay, and are
+// overwritten.
+void Area::forget(uint32_t block) {
+    if (region_.pager->discard(region_, block) == HANARE_STATUS_OK) return;
+    const uint8_t access = region_.access_of(block).fetch_or(kUsable);
+    std::memset(pointer(address_of(block)), 0, region_.block_bytes);
+    region_.access_of(block).store(access);
+}
+
 void Area::free_block(uint32_t block) {
     const uint8_t access = region_.access_of(block).load();
     if (access == 0 && is_empty(block)) {
@@ -177,7 +186,7 @@ void Area::free_block(uint32_t block) {
     }
     if ((access & kStack) != 0) region_.pager->unpin_for_good(region_, block);
     if ((access & kGuarded) != 0) region_.pager->unpin_for_good(region_, block);
-    region_.pager->discard(region_, block);
+    forget(block);
     pool_.set_access(region_, block, block + 1, 0);
     if (allocates_ && gaps_.free_from(block) == 0) gaps_.give(block, 1);
 }
@@ -298,6 +307,8 @@ int64_t Area::advise(uintptr_t begin, uintptr_t end, int advice) {
             }
         } else if (forgets && range.kind != RangeKind::kGuarded) {
             clear(range.begin, range.end);
+        } else if (forgets && advice != MADV_FREE) {
+            result = -EINVAL;  // it would have to be written to; MADV_FREE may leave it as it is
         } else if (advice == MADV_WILLNEED) {
             region_.pager->request_read_ahead(region_, block_of(range.begin),
                                               block_behind(range.end) - block_of(range.begin), 1);

@@ -64,6 +64,7 @@ private:
 
     void clear(uintptr_t begin, uintptr_t end);
     void clear_part(uint32_t block, uintptr_t begin, uintptr_t end);
+    void forget(uint32_t block);
     void free_block(uint32_t block);
     void claim(uintptr_t begin, uintptr_t end);
     void refresh_access(uintptr_t begin, uintptr_t end);

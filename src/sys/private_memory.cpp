@@ -77,7 +77,4 @@ void release_private(void* memory) noexcept {
     free_blocks[header.order] = header.block;
 }
 
-void lock_private_memory() noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS { lock.lock(); }
-void unlock_private_memory() noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS { lock.unlock(); }
-
 }  // namespace hanare::sys

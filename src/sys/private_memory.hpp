@@ -14,8 +14,4 @@ namespace hanare::sys {
 void* allocate_private(size_t bytes, size_t alignment = 16) noexcept;
 void release_private(void* memory) noexcept;
 
-// Around a fork, so that the child finds all in order.
-void lock_private_memory() noexcept;
-void unlock_private_memory() noexcept;
-
 }  // namespace hanare::sys
