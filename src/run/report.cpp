@@ -26,6 +26,7 @@ struct Report {
     RunRow* row = nullptr;
     uint64_t far_bytes = 0;    // as it was added to the page's last
     uint64_t local_bytes = 0;  // of the budget, where there is no page
+    bool is_child = false;     // without an attendant
     hook::RewriteReport sites;
 };
 constinit Report report;
@@ -77,6 +78,7 @@ RunRow* claim_row() noexcept {
 #define HANARE_RUN_CLEAR(field, text) row->field.store(0);
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
 #undef HANARE_RUN_CLEAR
+    row->divided_among.store(0);
     row->shares.store(1);
     report.page->sharers.fetch_add(1);
     report.page->processes.fetch_add(1);
@@ -118,14 +120,16 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
 
 // What the program has in local memory besides what Hanare keeps for it is part of what it may
 // have.
-void adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
-    const uint64_t sharers =
+// Returns among how many the whole is divided.
+uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
+    const uint32_t sharers =
         report.page == nullptr ? 1 : std::max<uint32_t>(report.page->sharers.load(), 1);
     const uint64_t share = report.local_bytes / sharers;
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
     const uint64_t present = sys::anonymous_bytes();
     const uint64_t others = present > kept ? present - kept : 0;
     pool.set_budget(share > others ? share - others : 0);
+    return sharers;
 }
 
 [[gnu::destructor]] void report_at_exit() { report_figures(); }
@@ -135,19 +139,21 @@ uint32_t sharers_seen = 0;
 
 void begin_child() noexcept {
     report.row = nullptr;
+    report.is_child = true;
     report.far_bytes = 0;
     sharers_seen = 0;
     busy.store(false);
 }
 
-bool others_are_within_share() noexcept {
+bool others_have_made_room() noexcept {
     constexpr uint64_t kSlackShare = 16;
-    const uint64_t share = report.local_bytes / std::max<uint32_t>(report.page->sharers.load(), 1);
     for (RunRow& row : report.page->rows) {
-        if (&row == report.row || row.state.load() != RunRow::kLive || row.shares.load() == 0) {
-            continue;
+        const uint32_t among = row.divided_among.load();
+        if (&row == report.row || row.state.load() != RunRow::kLive || among == 0) continue;
+        const uint64_t budget = row.budget_bytes.load();
+        if (among < sharers_seen || row.local_bytes.load() > budget + budget / kSlackShare) {
+            return false;
         }
-        if (row.local_bytes.load() > share + share / kSlackShare) return false;
     }
     return true;
 }
@@ -155,7 +161,7 @@ bool others_are_within_share() noexcept {
 // A child has no attendant: it asks for its part of the budget itself, when it needs memory, and
 // each time that there are more processes or fewer.  The others need a moment to make room for it.
 void share_budget(pager::Pager&) noexcept {
-    constexpr uint32_t kTriesMax = 15;
+    constexpr uint32_t kTriesMax = 200;
     constexpr uint32_t kPause_us = 10'000;
     if (report.page == nullptr) return;
     const bool is_first = report.row == nullptr;
@@ -164,7 +170,7 @@ void share_budget(pager::Pager&) noexcept {
     if (report.row == nullptr) return;
     sharers_seen = report.page->sharers.load();
     intercept::space()->pool()->shrink_to_budget();
-    for (uint32_t tries = 0; is_first && tries < kTriesMax && !others_are_within_share(); ++tries) {
+    for (uint32_t tries = 0; is_first && tries < kTriesMax && !others_have_made_room(); ++tries) {
         sys::yield_for_us(kPause_us);
     }
 }
@@ -185,8 +191,12 @@ void report_figures() noexcept {
     hanare_counters counters = {};
     static_cast<void>(space->pool()->stats(nullptr, counters));
     if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
-    adapt_budget(*space->pool(), counters);
-    if (report.row != nullptr) write_row(*space, counters);
+    const uint32_t sharers = adapt_budget(*space->pool(), counters);
+    if (report.row != nullptr) {
+        static_cast<void>(space->pool()->stats(nullptr, counters));
+        write_row(*space, counters);
+        report.row->divided_among.store(report.is_child ? 0 : sharers);
+    }
     busy.store(false);
 }
 

@@ -44,7 +44,9 @@ struct RunRow {
     std::atomic<uint32_t> state{kFree};
     std::atomic<int32_t> process_id{0};
     std::atomic<uint32_t> shares{0};  // 1: it has a part of the budget, 0: not yet or not any more
-    std::atomic<uint32_t> unused{0};
+    // Of a process that makes room by itself when there are more sharers: among how many its budget
+    // was divided when its figures were written.  0: it does so only when it needs memory.
+    std::atomic<uint32_t> divided_among{0};
     std::array<std::atomic<char>, 16> command{};  // as in /proc/PID/comm, ends with a zero
 #define HANARE_RUN_FIELD(name, text) std::atomic<uint64_t> name{0};
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_FIELD)
