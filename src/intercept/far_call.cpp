@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "pager/fault/residency.hpp"
 #include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 
@@ -623,12 +624,13 @@ void FarCall::hold(uint64_t address, uint64_t bytes, bool write) {
             is_touched_ = true;
         }
         bool present = true;
+        const uint32_t first = region->index_of(pointer(from));
         const uint32_t last = region->index_of(pointer(to - 1));
-        for (uint32_t block = region->index_of(pointer(from)); block <= last; ++block) {
-            const uint32_t word = region->block(block).load();
-            present =
-                present && (write ? pager::block_word::state(word) == pager::BlockState::kWritable
-                                  : pager::block_word::resident(word));
+        for (uint32_t block = first; block <= last; ++block) {
+            const uint32_t first_part = block == first ? region->part_of(pointer(from)) : 0;
+            const uint32_t last_part =
+                block == last ? region->part_of(pointer(to - 1)) : region->parts_per_block - 1;
+            present = present && pager::are_present(*region, block, first_part, last_part, write);
         }
         if (present) continue;
         HoldRequest request;

@@ -103,6 +103,7 @@ private:
 
     Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
     Result<void> make_table(Region& region);
+    void make_shelf(Region& region);
     Result<void> make_places(Region& region);
     int watch_again(Region& region) noexcept;
     Result<uint64_t> choose_block_bytes(uint64_t bytes, uint64_t wanted) HANARE_REQUIRES(lock_);

@@ -34,6 +34,11 @@ private:
     static constexpr uint32_t kScoreMax = 8;
     // Steps to a neighbouring part or block after which a thread is taken to go on like this.
     static constexpr uint32_t kRunMin = 2;
+    // Further steps of that kind, and random faults, that outweigh each other.
+    static constexpr uint32_t kRunWeight = 2;
+
+    // One part in so many of a block is its edge.
+    static constexpr uint32_t kEdgeShare = 32;
 
     struct Entry {
         const Region* region;
@@ -42,7 +47,7 @@ private:
         uint32_t run;
     };
 
-    static bool goes_on(const Entry& entry, Place place) noexcept;
+    static bool goes_on(const Region& region, const Entry& entry, Place place) noexcept;
     Entry& find(const Region& region) noexcept;
 
     std::array<Entry, 4> entries_;

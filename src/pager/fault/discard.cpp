@@ -53,7 +53,7 @@ void Pager::forget(Frame& frame) noexcept {
     give_up_place(region, frame.block);
     if (frame.sparse) {
         region.remove_dirty(region.bytes_of_parts(frame.dirty));
-        frame.dirty = 0;
+        std::atomic_ref(frame.dirty).store(0, std::memory_order_relaxed);
         give_up_sparse(frame, 0, kStored);
         return;
     }

@@ -183,6 +183,24 @@ void FrameTable::requeue_sparse(Frame& frame, uint64_t bytes) noexcept {
     put(frame, FrameQueue::kProbation);
 }
 
+void FrameTable::resize_sparse(Frame& frame, uint64_t bytes) noexcept {
+    const sys::LockGuard guard(lock_);
+    const FrameQueue queue =
+        frame.queue != FrameQueue::kNone ? frame.queue : FrameQueue::kProbation;
+    if (frame.queue == FrameQueue::kNone) put(frame, queue);
+    *bytes_of(queue) += bytes - frame.bytes;
+    frame.bytes = bytes;
+}
+
+void FrameTable::hand_over(Frame& whole, Frame& sparse) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (whole.queue != FrameQueue::kNone) take_out(whole);
+    whole.region = nullptr;
+    whole.bare = true;
+    put(whole, FrameQueue::kBare);
+    sparse.bytes = whole.bytes;
+}
+
 void FrameTable::release(Frame& frame, bool bare) noexcept {
     if (bare || frame.sparse) {
         make_bare(frame);
@@ -414,9 +432,8 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
     return nullptr;
 }
 
-// The owner of kWithdrawing asks.
-bool FrameTable::is_held(const Region& region, const Frame& frame) noexcept {
-    return region.is_adopted() && holds.cover(region.address_of(frame.block), region.block_bytes);
+bool FrameTable::is_held(const Region& region, uint32_t block) noexcept {
+    return region.is_adopted() && holds.cover(region.address_of(block), region.block_bytes);
 }
 
 Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only) noexcept {
@@ -432,7 +449,7 @@ Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool cle
         if (suitable && !block_word::pinned(word) && !region.is_closing() &&
             ((mapped && block.try_enter(word, BlockState::kWithdrawing)) ||
              (unwritten(word) && block.try_enter(word, BlockState::kWriting)))) {
-            if (!mapped || !is_held(region, *frame)) {
+            if (!mapped || !is_held(region, frame->block)) {
                 region.enter();
                 return frame;
             }
@@ -470,8 +487,9 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean) noexcept 
 }
 
 bool FrameTable::wants_hidden(const Frame& victim, FrameQueue from) noexcept {
+    if (victim.sparse) return victim.region->has_shelf() && victim.shelved == 0;
     const bool mapped = from == FrameQueue::kProbation || from == FrameQueue::kProtected;
-    if (!mapped || victim.sparse || !victim.region->is_adopted()) return false;
+    if (!mapped || !victim.region->is_adopted()) return false;
     const uint32_t word = victim.region->block(victim.block).load();
     return block_word::state(word) == BlockState::kWithdrawing && (word & block_word::kDirty) != 0;
 }
@@ -487,7 +505,7 @@ Frame* FrameTable::select_dropped() noexcept {
         region.is_closing() || !block.try_enter(word, BlockState::kWithdrawing)) {
         return nullptr;
     }
-    if (is_held(region, *frame)) {
+    if (is_held(region, frame->block)) {
         block.leave(block_word::state(word));
         return nullptr;
     }

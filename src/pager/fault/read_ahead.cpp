@@ -113,7 +113,8 @@ void Pager::observe(Fault& fault) noexcept {
          .may_be_sparse = may_be_sparse,
          .depth_blocks = by_parts ? 0 : read_ahead_blocks(region, read_ahead_bytes(region)),
          .quick_blocks = read_ahead_blocks(region, quick_bytes(region.block_bytes)),
-         .by_parts = by_parts},
+         .by_parts = by_parts,
+         .parts_per_block = region.parts_per_block},
         begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();
@@ -270,6 +271,12 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader
     if (region.is_closing() || !block.try_enter(word, target)) {
         if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
         frames_.release(*found, false);
+        return FillStart::kNothingToDo;
+    }
+    if (sparse && FrameTable::is_held(region, index)) {
+        frames_.release(*found, false);
+        block.leave(BlockState::kSparse);
+        frames_.note_progress();
         return FillStart::kNothingToDo;
     }
     if (sparse) {
