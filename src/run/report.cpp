@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "intercept/intercept.hpp"
+#include "sys/clock.hpp"
 #include "sys/lock.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
@@ -25,7 +26,8 @@ struct Report {
     RunPage* page = nullptr;
     RunRow* row = nullptr;
     uint64_t far_bytes = 0;    // as it was added to the page's last
-    uint64_t local_bytes = 0;  // of the budget, where there is no page
+    uint64_t local_bytes = 0;  // of the budget, for all processes together
+    uint64_t share_bytes = 0;  // of that, this process's part
     bool is_child = false;     // without an attendant
     hook::RewriteReport sites;
 };
@@ -79,6 +81,8 @@ RunRow* claim_row() noexcept {
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
 #undef HANARE_RUN_CLEAR
     row->divided_among.store(0);
+    row->present_bytes.store(0);
+    row->activity.store(0);
     row->shares.store(1);
     report.page->sharers.fetch_add(1);
     report.page->processes.fetch_add(1);
@@ -90,6 +94,25 @@ void raise(std::atomic<uint64_t>& peak, uint64_t value) noexcept {
     uint64_t seen = peak.load();
     while (seen < value && !peak.compare_exchange_weak(seen, value)) {
     }
+}
+
+// Older counts tell nothing.
+constexpr uint64_t kActivityNs = 1'000'000'000;
+// One part in so many of the budget is divided evenly, the rest by activity.
+constexpr uint64_t kEvenShare = 4;
+
+void note_activity(uint64_t faults) noexcept {
+    static uint64_t faults_before = 0;
+    static uint64_t counted_ns = 0;
+    const uint64_t now_ns = sys::now_ns();
+    const uint64_t passed_ns = std::min(now_ns - counted_ns, kActivityNs);
+    const uint64_t before = report.row->activity.load(std::memory_order_relaxed);
+    const uint64_t kept = before / kActivityNs * (kActivityNs - passed_ns) +
+                          before % kActivityNs * (kActivityNs - passed_ns) / kActivityNs;
+    report.row->activity = kept + (faults - std::min(faults, faults_before));
+    report.row->active_ns = now_ns;
+    faults_before = faults;
+    counted_ns = now_ns;
 }
 
 void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
@@ -104,6 +127,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.static_bytes_peak = figures.static_bytes_peak;
     row.mapping_bytes_peak = figures.mapping_bytes_peak;
     row.wait_ns = space.pool()->pager().wait_ns();
+    note_activity(counters.read_faults + counters.write_faults + counters.upgrade_faults);
     row.faults = counters.read_faults + counters.write_faults + counters.upgrade_faults;
     row.read_bytes = counters.read_bytes;
     row.written_bytes = counters.written_bytes;
@@ -118,15 +142,40 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     raise(report.page->far_bytes_peak, total);
 }
 
+// Of what all processes may have, this one's part: some of it evenly, the rest by activity; but it
+// grows only into what the others have given up.
+uint64_t share_of_budget(uint32_t sharers) noexcept {
+    if (report.row == nullptr || sharers == 1) return report.local_bytes / sharers;
+    const uint64_t now_ns = sys::now_ns();
+    uint64_t activity = 0;
+    uint64_t others_bytes = 0;
+    for (const RunRow& row : report.page->rows) {
+        if (row.shares.load() != 1 || row.state.load() != RunRow::kLive) continue;
+        if (now_ns - std::min(now_ns, row.active_ns.load()) < kActivityNs) activity += row.activity;
+        if (&row != report.row) others_bytes += row.present_bytes.load();
+    }
+    const uint64_t even = report.local_bytes / kEvenShare / sharers;
+    const uint64_t rest = report.local_bytes - even * sharers;
+    uint64_t share = even + rest / sharers;
+    if (activity > 0) {
+        const uint64_t mine = std::min(report.row->activity.load(), activity);
+        share = even + rest / activity * mine + rest % activity * mine / activity;
+    }
+    const uint64_t left = report.local_bytes - std::min(report.local_bytes, others_bytes);
+    return std::max(even, std::min(share, std::max(left, report.share_bytes)));
+}
+
 // What the program has in local memory besides what Hanare keeps for it is part of what it may
 // have.
 // Returns among how many the whole is divided.
 uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
     const uint32_t sharers =
         report.page == nullptr ? 1 : std::max<uint32_t>(report.page->sharers.load(), 1);
-    const uint64_t share = report.local_bytes / sharers;
+    const uint64_t share = share_of_budget(sharers);
+    report.share_bytes = share;
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
     const uint64_t present = sys::anonymous_bytes();
+    if (report.row != nullptr) report.row->present_bytes = present;
     const uint64_t others = present > kept ? present - kept : 0;
     pool.set_budget(share > others ? share - others : 0);
     return sharers;
@@ -136,12 +185,15 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
 
 // What a child knows of the others.
 uint32_t sharers_seen = 0;
+uint64_t shared_ns = 0;  // when it asked for its part last
 
 void begin_child() noexcept {
     report.row = nullptr;
     report.is_child = true;
     report.far_bytes = 0;
+    report.share_bytes = 0;
     sharers_seen = 0;
+    shared_ns = 0;
     busy.store(false);
 }
 
@@ -158,14 +210,20 @@ bool others_have_made_room() noexcept {
     return true;
 }
 
-// A child has no attendant: it asks for its part of the budget itself, when it needs memory, and
-// each time that there are more processes or fewer.  The others need a moment to make room for it.
+// A child has no attendant: it asks for its part of the budget itself, when it needs memory, now
+// and then.  The others need a moment to make room for it at first.
 void share_budget(pager::Pager&) noexcept {
     constexpr uint32_t kTriesMax = 200;
     constexpr uint32_t kPause_us = 10'000;
+    constexpr uint64_t kEveryNs = 100'000'000;
     if (report.page == nullptr) return;
     const bool is_first = report.row == nullptr;
-    if (!is_first && report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) return;
+    const uint64_t now_ns = sys::now_ns();
+    if (!is_first && now_ns - shared_ns < kEveryNs &&
+        report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) {
+        return;
+    }
+    shared_ns = now_ns;
     report_figures();
     if (report.row == nullptr) return;
     sharers_seen = report.page->sharers.load();

@@ -33,6 +33,13 @@ AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
     return entry;
 }
 
+bool AccessHistory::is_random(const Region& region) const noexcept {
+    for (const Entry& entry : entries_) {
+        if (entry.region == &region) return entry.score >= kThreshold;
+    }
+    return false;
+}
+
 bool AccessHistory::expects_random(const Region& region, Place place) const noexcept {
     for (const Entry& entry : entries_) {
         if (entry.region == &region) {

@@ -24,7 +24,9 @@ public:
     // it are there.  True when it is random.  The same place once more changes nothing.
     bool note(const Region& region, Place place, bool in_stream, bool in_run) noexcept;
 
-    // Whether the last faults in the region were random, and this place does not go on from the
+    // Whether the last faults in the region were random.
+    bool is_random(const Region& region) const noexcept;
+    // Whether they were, and this place does not go on from the
     // last: it is elsewhere, or the very same, as of the first write after a read.
     bool expects_random(const Region& region, Place place) const noexcept;
 

@@ -103,7 +103,7 @@ void Pager::hide_victim(Frame& frame) noexcept {
     Block& block = region.block(frame.block);
     if (frame.sparse) {
         put_on_shelf(frame);
-        frames_.requeue_sparse(frame, frame.bytes);
+        frames_.enqueue(frame, FrameQueue::kHidden);
         block.leave(BlockState::kSparse);
         frames_.note_progress();
         region.leave();

@@ -35,8 +35,8 @@ enum class FrameQueue : uint8_t {
     kProtected,  // mapped; used again after it was withdrawn once
     kDrop,       // mapped; behind a stream, the last one is evicted first
     kInactive,   // staged after withdrawal; a second chance before the frame is reused
-    kHidden,     // staged and dirty: withdrawn to see whether it is used again before it is written
-    kAhead,      // staged by read-ahead
+    kHidden,  // withdrawn to see whether it is used again: staged and dirty, or parts of it shelved
+    kAhead,   // staged by read-ahead
 };
 
 struct Frame;

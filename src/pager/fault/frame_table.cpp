@@ -25,8 +25,13 @@ constexpr uint64_t kLowWaterShare = 16;
 // Parts leave so much room for the descriptors of sparse blocks.
 constexpr uint64_t kDescriptorsBytes = 4096;
 
-// Of dirty blocks that are withdrawn and not written yet: one part in so many of the budget.
-constexpr uint64_t kHiddenShare = 8;
+// Of blocks that were withdrawn to see whether they are used again: one part in so many of the
+// budget.
+constexpr uint64_t kHiddenShare = 4;
+// What is kept free is less by so much where single parts are what is needed.
+constexpr uint64_t kPartsLowWaterShare = 8;
+// After so many bytes of parts without a whole block.
+constexpr uint64_t kPartsOnlyBytes = 1 * kMiB;
 
 // Staged because its write-back failed, or not written yet.
 bool unwritten(uint32_t word) {
@@ -109,6 +114,7 @@ Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may
         Frame* foreign = nullptr;
         {
             const sys::LockGuard guard(lock_);
+            part_bytes_in_a_row_ = 0;
             if (Frame* frame = take_free(frame_class)) return frame;
             if (Frame* frame = may_create ? create(frame_class) : nullptr) return frame;
             // What fits in the budget is not given up because its frames are on their way.
@@ -143,6 +149,7 @@ bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
             const sys::LockGuard guard(lock_);
             if (used_bytes_ + metadata_bytes_ + bytes + kDescriptorsBytes <= budget_bytes_) {
                 used_bytes_ += bytes;
+                part_bytes_in_a_row_ += bytes;
                 return true;
             }
             whole = take_foreign_free(nullptr);
@@ -363,7 +370,9 @@ FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
 }
 
 uint64_t FrameTable::unlocked_low_water_bytes() const noexcept {
-    return std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
+    const uint64_t bytes =
+        std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
+    return part_bytes_in_a_row_ < kPartsOnlyBytes ? bytes : bytes / kPartsLowWaterShare;
 }
 
 uint64_t FrameTable::low_water_bytes() noexcept {

@@ -224,8 +224,9 @@ private:
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
-    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
+    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;           // populated frames, mapped or not
+    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;           // in free lists
+    uint64_t part_bytes_in_a_row_ HANARE_GUARDED_BY(lock_) = 0;  // reserved since acquire()
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t hidden_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;

@@ -434,7 +434,6 @@ void Pager::give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept {
     const uint64_t bytes = region.bytes_of_parts(frame.leaving);
     clear_shelf(region, frame.block);
     store_mask(frame.shelved, 0);
-    put_on_shelf(frame);
     region.remove_resident(bytes);
     frames_.requeue_sparse(frame, frame.bytes - bytes);
     frames_.refund(bytes);

@@ -54,6 +54,8 @@ public:
         uint32_t quick_blocks;  // of these as soon as a stream is found
         bool by_parts;          // how streams are served: they jump over sparse blocks
         uint32_t parts_per_block = 1;
+        bool by_chance =
+            false;  // the thread's last faults were random: only what is certain counts
     };
 
     // Records a fault on a part of a block.
