@@ -315,7 +315,8 @@ Finding check_limits(const Platform& platform) {
         " open files";
     finding.use =
         "regions and the budget need address space, a pool one file and up to four descriptors "
-        "(engine thread up to 13, engine shared one more per region); locks nothing";
+        "(engine thread up to 13, engine shared one more per region), a process two for hanare ps; "
+        "locks nothing";
     if (platform.address_bytes.soft != UINT64_MAX) finding.change = "ulimit -v unlimited";
     if (platform.file_bytes.soft != UINT64_MAX) {
         finding.change += finding.change.empty() ? "" : "; ";

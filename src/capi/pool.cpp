@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/units.hpp"
+#include "capi/control.hpp"
 #include "capi/guard.hpp"
 #include "config/options.hpp"
 #include "hanare/hanare.h"
@@ -18,6 +19,7 @@
 
 struct hanare_pool {
     std::unique_ptr<hanare::pager::Pool> pool;
+    hanare::capi::ControlledPool control;
 };
 
 namespace hanare::capi {
@@ -74,7 +76,7 @@ config::Overrides overrides_of(const hanare_pool_options& given) {
     return overrides;
 }
 
-Result<std::unique_ptr<pager::Pool>> open_pool(const hanare_pool_options* given) {
+Result<hanare_pool*> open_pool(const hanare_pool_options* given) {
     HANARE_TRY_ASSIGN(const auto known, copy_options("hanare_pool_open", given));
     if ((known.flags & ~HANARE_POOL_ALLOW_TMPFS) != 0) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
@@ -84,13 +86,13 @@ Result<std::unique_ptr<pager::Pool>> open_pool(const hanare_pool_options* given)
     HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
     telemetry::apply_log_options(options);
     HANARE_TRY_ASSIGN(const pager::PoolOptions pool, pager::pool_options(options));
-    auto opened = pager::Pool::open(pool);
-    if (opened) {
-        telemetry::log(telemetry::LogLevel::kInfo, "pool of %s over %s, engine %s",
-                       format_size(pool.local_bytes).c_str(), (*opened)->describe_store().c_str(),
-                       (*opened)->engine_name());
-    }
-    return opened;
+    auto handle = std::make_unique<hanare_pool>();
+    HANARE_TRY_ASSIGN(handle->pool, pager::Pool::open(pool));
+    telemetry::log(telemetry::LogLevel::kInfo, "pool of %s over %s, engine %s",
+                   format_size(pool.local_bytes).c_str(), handle->pool->describe_store().c_str(),
+                   handle->pool->engine_name());
+    if (options.control == config::Switch::kOn) add_controlled(handle->control, *handle->pool);
+    return handle.release();
 }
 
 // An entry point that works on an open pool.
@@ -116,8 +118,7 @@ extern "C" {
 hanare_status hanare_pool_open(const hanare_pool_options* options, hanare_pool** pool) {
     if (pool == nullptr) return report(null_argument(__func__, "pool"));
     return guarded(__func__, [&]() -> Result<void> {
-        HANARE_TRY_ASSIGN(auto opened, hanare::capi::open_pool(options));
-        *pool = new hanare_pool{std::move(opened)};
+        HANARE_TRY_ASSIGN(*pool, hanare::capi::open_pool(options));
         return {};
     });
 }
@@ -125,6 +126,7 @@ hanare_status hanare_pool_open(const hanare_pool_options* options, hanare_pool**
 hanare_status hanare_pool_close(hanare_pool* pool) {
     return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
         HANARE_TRY(opened.check_unpinned());
+        hanare::capi::remove_controlled(pool->control);
         delete pool;
         return {};
     });

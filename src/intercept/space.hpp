@@ -146,6 +146,7 @@ private:
     std::atomic<uint64_t> protected_calls_{0};
     std::atomic<uint64_t> forks_{0};
     ChildHooks child_hooks_;
+    bool is_child_ = false;  // of a fork
     bool failed_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     const uintptr_t first_break_;

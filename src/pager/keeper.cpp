@@ -71,6 +71,22 @@ void Keeper::sleep() noexcept {
     asleep_.store(false, std::memory_order_seq_cst);
 }
 
+void Keeper::watch(int descriptor, void (*readable)() noexcept) noexcept {
+    readable_.store(readable, std::memory_order_relaxed);
+    watched_.store(descriptor, std::memory_order_relaxed);
+    watch_changes_.fetch_add(1, std::memory_order_release);
+    kick();
+}
+
+void Keeper::serve_watched() noexcept {
+    const uint32_t changes = watch_changes_.load(std::memory_order_acquire);
+    if (changes != watch_changes_seen_) {
+        watch_changes_seen_ = changes;
+        channel_->watch(watched_.load(std::memory_order_relaxed));
+    }
+    if (changes != 0 && channel_->take_watched()) readable_.load(std::memory_order_relaxed)();
+}
+
 void Keeper::stop() noexcept {
     if (!running_) return;
     stopping_.store(true, std::memory_order_seq_cst);
@@ -123,6 +139,7 @@ void Keeper::loop() noexcept {
                 tick_();
             }
         }
+        serve_watched();
         bool progress = complete_some();
         progress |= submit_waiting();
         progress |= read_ahead_some();

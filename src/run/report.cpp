@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
 #include "intercept/intercept.hpp"
+#include "run/control.hpp"
+#include "sys/clock.hpp"
 #include "sys/lock.hpp"
+#include "sys/process_end.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/thread_state.hpp"
@@ -27,10 +32,13 @@ struct Report {
     uint64_t far_bytes = 0;    // as it was added to the page's last
     uint64_t local_bytes = 0;  // of the budget, where there is no page
     bool is_child = false;     // without an attendant
+    bool answers = false;      // at a control socket
     hook::RewriteReport sites;
 };
 constinit Report report;
 constinit std::atomic<bool> busy{false};
+// For the figures of a process that has no row.
+constinit RunRow row_of_its_own;
 
 RunPage* map_page(const char* path) {
     auto memory = sys::map_shared_file(path, sizeof(RunPage));
@@ -69,15 +77,20 @@ RunRow* take_row() noexcept {
     return nullptr;
 }
 
+void begin_row(RunRow& row) noexcept {
+    row.process_id.store(getpid());
+    const std::array<char, 16> name = sys::thread_name();
+    for (size_t i = 0; i < name.size(); ++i) row.command[i].store(name[i]);
+#define HANARE_RUN_CLEAR(field, text) row.field.store(0);
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
+#undef HANARE_RUN_CLEAR
+    row.answers.store(report.answers ? 1 : 0);
+}
+
 RunRow* claim_row() noexcept {
     RunRow* const row = take_row();
     if (row == nullptr) return nullptr;
-    row->process_id.store(getpid());
-    const std::array<char, 16> name = sys::thread_name();
-    for (size_t i = 0; i < name.size(); ++i) row->command[i].store(name[i]);
-#define HANARE_RUN_CLEAR(field, text) row->field.store(0);
-    HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
-#undef HANARE_RUN_CLEAR
+    begin_row(*row);
     row->divided_among.store(0);
     row->shares.store(1);
     report.page->sharers.fetch_add(1);
@@ -92,8 +105,11 @@ void raise(std::atomic<uint64_t>& peak, uint64_t value) noexcept {
     }
 }
 
+RunRow& current_row() noexcept { return report.row != nullptr ? *report.row : row_of_its_own; }
+
 void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
-    RunRow& row = *report.row;
+    RunRow& row = current_row();
+    if (row.process_id.load() != getpid()) begin_row(row);
     const intercept::Space::Figures figures = space.figures();
     row.far_bytes = figures.far_bytes;
     raise(row.far_bytes_peak, figures.far_bytes);
@@ -111,6 +127,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.rewritten_sites = report.sites.rewritten;
     row.left_sites = report.sites.left;
     row.forks = space.forks();
+    if (report.row == nullptr) return;
     const uint64_t far = figures.far_bytes;
     const uint64_t total =
         report.page->far_bytes.fetch_add(far - report.far_bytes) + (far - report.far_bytes);
@@ -134,8 +151,18 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
 
 [[gnu::destructor]] void report_at_exit() { report_figures(); }
 
+void tell(control::Answer& answer, const RunRow& row) noexcept {
+    char name[16];
+    for (size_t i = 0; i < sizeof name; ++i) name[i] = row.command[i].load();
+    answer.member("command", std::string_view(name, strnlen(name, sizeof name)));
+#define HANARE_RUN_TELL(field, text) answer.member(#field, row.field.load());
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_TELL)
+#undef HANARE_RUN_TELL
+}
+
 // What a child knows of the others.
 uint32_t sharers_seen = 0;
+std::atomic<uint64_t> reported_ns{0};
 
 void begin_child() noexcept {
     report.row = nullptr;
@@ -143,6 +170,7 @@ void begin_child() noexcept {
     report.far_bytes = 0;
     sharers_seen = 0;
     busy.store(false);
+    abandon_control_in_child();
 }
 
 bool others_have_made_room() noexcept {
@@ -163,9 +191,17 @@ bool others_have_made_room() noexcept {
 void share_budget(pager::Pager&) noexcept {
     constexpr uint32_t kTriesMax = 200;
     constexpr uint32_t kPause_us = 10'000;
+    constexpr uint64_t kReportEvery_ns = 100'000'000;
     if (report.page == nullptr) return;
     const bool is_first = report.row == nullptr;
-    if (!is_first && report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) return;
+    if (!is_first && report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) {
+        // Nobody else writes its figures, which others want to see.
+        if (sys::now_ns() - reported_ns.load(std::memory_order_relaxed) >= kReportEvery_ns) {
+            report_figures();
+            intercept::space()->pool()->shrink_to_budget();
+        }
+        return;
+    }
     report_figures();
     if (report.row == nullptr) return;
     sharers_seen = report.page->sharers.load();
@@ -192,12 +228,33 @@ void report_figures() noexcept {
     static_cast<void>(space->pool()->stats(nullptr, counters));
     if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
     const uint32_t sharers = adapt_budget(*space->pool(), counters);
-    if (report.row != nullptr) {
-        static_cast<void>(space->pool()->stats(nullptr, counters));
-        write_row(*space, counters);
-        report.row->divided_among.store(report.is_child ? 0 : sharers);
-    }
+    static_cast<void>(space->pool()->stats(nullptr, counters));
+    write_row(*space, counters);
+    if (report.row != nullptr) report.row->divided_among.store(report.is_child ? 0 : sharers);
+    reported_ns.store(sys::now_ns());
     busy.store(false);
+}
+
+void note_answers(bool answers) noexcept {
+    report.answers = answers;
+    if (report.row != nullptr) report.row->answers.store(answers ? 1 : 0);
+}
+
+void tell_figures(control::Answer& answer) noexcept { tell(answer, current_row()); }
+
+// One that was killed stands there until `hanare run` takes it out, if that still lives.
+void tell_others(control::Answer& answer) noexcept {
+    if (report.page == nullptr) return;
+    for (const RunRow& row : report.page->rows) {
+        const pid_t process = row.process_id.load();
+        if (row.state.load() != RunRow::kLive || row.answers.load() != 0 || process == getpid() ||
+            !sys::exists(process)) {
+            continue;
+        }
+        answer.open('{').member("process_id", static_cast<uint64_t>(process));
+        tell(answer, row);
+        answer.close('}');
+    }
 }
 
 }  // namespace hanare::run

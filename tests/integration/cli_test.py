@@ -20,7 +20,7 @@ import support
 
 BINARY = os.path.abspath(sys.argv.pop(1))
 OPTIONS = ["local", "store", "block", "engine", "read_ahead", "replacement", "background", "io",
-           "direct", "allow_tmpfs", "log_level"]
+           "direct", "allow_tmpfs", "control", "log_level"]
 
 
 def run(*arguments, environment=None, program=BINARY, **more):
@@ -148,6 +148,7 @@ class Usage(unittest.TestCase):
             "--io": ["aio"],
             "--direct": ["2", "maybe"],
             "--allow-tmpfs": ["si"],
+            "--control": ["true", "maybe"],
             "--log-level": ["loud"],
             "--store": ["/scratch", "disk:/x", "file:/x?size=0", "file:/x?sise=1G"],
         }
