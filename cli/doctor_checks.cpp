@@ -83,7 +83,8 @@ Finding check_userfault(const Options& options, const Platform& platform) {
     if (!support.available) {
         finding.found = std::string("refused: ") + std::strerror(support.os_errno);
     } else {
-        finding.found = "works";
+        finding.found =
+            support.system_calls_errno == 0 ? "works, kernel mode too" : "works, user mode only";
         if (support.sigbus) finding.found += ", SIGBUS";
         if (support.write_protect) finding.found += ", write protection";
         if (support.move) finding.found += ", MOVE";
@@ -130,7 +131,9 @@ Finding check_system_calls(const Options& options, const Platform& platform) {
     if (are_served) {
         finding.use = "serves their faults: they may be given absent memory";
     } else {
-        finding.use = "lets them fail with EFAULT on absent memory: hanare_pin first";
+        finding.use =
+            "under hanare run, catches them; of programs that use the API, lets them fail with "
+            "EFAULT on absent memory: hanare_pin first";
         if (refusal == 0) finding.use += ", or engine = thread";
         if (refusal != 0) finding.change = std::string("for engine thread: ") + kForSystemCalls;
     }
@@ -297,8 +300,9 @@ Finding check_overcommit(const Platform& platform) {
             platform.overcommit_memory ? "mode " + std::to_string(*platform.overcommit_memory)
                                        : "unknown",
             is_strict ? "regions and the budget count against the commit limit, so large ones are "
-                        "refused"
-                      : "reserves regions larger than memory",
+                        "refused, and hanare run reserves fewer addresses"
+                      : "reserves regions larger than memory; hanare run reserves 1.25 TiB of "
+                        "addresses",
             is_strict ? "sysctl vm.overcommit_memory=0" : ""};
 }
 
@@ -355,7 +359,7 @@ Finding check_cpus(const Options& options) {
 
 Finding check_user(const Platform& platform) {
     return {"user", platform.user_id == 0 ? "root" : "user id " + std::to_string(platform.user_id),
-            platform.is_filtered ? "runs inside a seccomp filter" : "needs no privilege", ""};
+            "needs no privilege", ""};
 }
 
 }  // namespace
@@ -376,6 +380,10 @@ std::vector<Finding> examine(const Options& options, const Platform& platform) {
             check_sigbus(options, platform),
             check_cpus(options),
             check_user(platform),
+            check_programs(options),
+            check_seccomp(platform),
+            check_user_dispatch(platform),
+            check_ptrace(platform),
             check_pool(options)};
 }
 
