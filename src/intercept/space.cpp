@@ -109,8 +109,7 @@ Result<Area*> Space::adopt(AreaIndex index, sys::Mapping range) {
     HANARE_TRY_ASSIGN(pager::Region* const region, pool_->adopt(std::move(range)));
     areas_[index].emplace(*pool_, *region, index == kMappings);
     regions_[index].store(region, std::memory_order_release);
-    bounds_[index].bytes.store(region->range.bytes(), std::memory_order_relaxed);
-    bounds_[index].begin.store(areas_[index]->begin(), std::memory_order_relaxed);
+    set_range(index, areas_[index]->begin(), region->range.bytes());
     return &*areas_[index];
 }
 
