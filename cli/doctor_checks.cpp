@@ -130,10 +130,12 @@ Finding check_system_calls(const Options& options, const Platform& platform) {
                         : std::string("their faults are refused: ") + std::strerror(refusal);
     if (are_served) {
         finding.use = "serves their faults: they may be given absent memory";
+    } else if (options.syscalls == config::Switch::kOn) {
+        finding.use = "catches them, so that they may be given absent memory";
     } else {
         finding.use =
             "under hanare run, catches them; of programs that use the API, lets them fail with "
-            "EFAULT on absent memory: hanare_pin first";
+            "EFAULT on absent memory: hanare_pin first, or syscalls = on";
         if (refusal == 0) finding.use += ", or engine = thread";
         if (refusal != 0) finding.change = std::string("for engine thread: ") + kForSystemCalls;
     }

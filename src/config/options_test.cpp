@@ -94,6 +94,7 @@ TEST_F(OptionsTest, DefaultsAreThoseOfTheTable) {
     EXPECT_TRUE(options->use_direct);
     EXPECT_FALSE(options->allow_tmpfs);
     EXPECT_EQ(options->control, Switch::kOn);
+    EXPECT_EQ(options->syscalls, Switch::kOff);
     EXPECT_EQ(options->log_level, LogLevel::kWarn);
     EXPECT_EQ(options->store, "file:/var/tmp");
     EXPECT_TRUE(options->warnings.empty());

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/units.hpp"
+#include "pager/fault/holds.hpp"
 #include "sys/clock.hpp"
 #include "sys/futex.hpp"
 #include "sys/signal.hpp"
@@ -387,6 +388,13 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
                     return Step::kNext;
                 }
                 if (block.try_enter(word, BlockState::kWithdrawing)) {
+                    // A system call that uses it is a pin that nobody has to ask for.
+                    if (holds.living_cover(job.region->address_of(job.next),
+                                           job.region->block_bytes)) {
+                        block.leave(block_word::state(word));
+                        if ((word & block_word::kDirty) != 0) ++job.pinned_dirty;
+                        return Step::kNext;
+                    }
                     flush_mapped(job, block);
                     return Step::kNext;
                 }

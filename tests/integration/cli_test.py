@@ -21,7 +21,7 @@ import support
 
 BINARY = os.path.abspath(sys.argv.pop(1))
 OPTIONS = ["local", "store", "block", "engine", "read_ahead", "replacement", "background", "io",
-           "direct", "allow_tmpfs", "control", "log_level"]
+           "direct", "allow_tmpfs", "control", "syscalls", "log_level"]
 
 
 def run(*arguments, environment=None, program=BINARY, **more):
@@ -154,6 +154,7 @@ class Usage(unittest.TestCase):
             "--direct": ["2", "maybe"],
             "--allow-tmpfs": ["si"],
             "--control": ["true", "maybe"],
+            "--syscalls": ["true", "maybe"],
             "--log-level": ["loud"],
             "--store": ["/scratch", "disk:/x", "file:/x?size=0", "file:/x?sise=1G"],
         }
@@ -430,6 +431,7 @@ class Doctor(unittest.TestCase):
             self.skipTest("whether root may is not to be seen")
         self.assertIn("hanare_pin", self.doctor()["system calls"]["use"])
         self.assertIn("may be given", self.doctor("--engine", "thread")["system calls"]["use"])
+        self.assertIn("may be given", self.doctor("--syscalls", "on")["system calls"]["use"])
         with open("/proc/sys/vm/unprivileged_userfaultfd", encoding="ascii") as file:
             if file.read().strip() != "0":
                 self.skipTest("vm.unprivileged_userfaultfd allows it to everybody")

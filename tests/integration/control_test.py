@@ -230,6 +230,13 @@ class Pools(Base):
 
 @needs_memory
 class Memory(Base):
+    def test_system_calls_are_not_caught_twice(self):
+        done = subprocess.run([HANARE, "run", POOLS], capture_output=True, text=True, check=False,
+                              timeout=60, stdin=subprocess.DEVNULL,
+                              env=self.environment(HANARE_SYSCALLS="on"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("syscalls = on: the program is under hanare run", done.stderr)
+
     def test_program_and_forked_child(self):
         told = self.start_memory()
         number = told.number()

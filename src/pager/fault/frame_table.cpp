@@ -416,7 +416,7 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
 
 // The owner of kWithdrawing asks.
 bool FrameTable::is_held(const Region& region, const Frame& frame) noexcept {
-    return region.is_adopted() && holds.cover(region.address_of(frame.block), region.block_bytes);
+    return holds.cover(region.address_of(frame.block), region.block_bytes);
 }
 
 Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only) noexcept {
