@@ -575,13 +575,27 @@ Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirt
 Result<void> Pool::stats(const void* address, hanare_counters& counters) {
     const sys::SignalBlock signals;
     const sys::LockGuard guard(lock_);
-    pager_->poll_reads();
-    hanare_counters sum = {};
     const Region* only = address == nullptr ? nullptr : find(address);
     if (address != nullptr && only == nullptr) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "%p is not inside a region of this pool",
                     address);
     }
+    counters = add_up(only);
+    return {};
+}
+
+bool Pool::try_stats(hanare_counters& counters) noexcept {
+    const sys::SignalBlock signals;
+    if (!lock_.try_lock()) return false;
+    counters = add_up(nullptr);
+    lock_.unlock();
+    return true;
+}
+
+// `only`: of this region; nullptr: of all, also those that have ended.
+hanare_counters Pool::add_up(const Region* only) noexcept {
+    pager_->poll_reads();
+    hanare_counters sum = {};
     if (only == nullptr) sum = ended_;
     for (const auto& region : regions_) {
         if (only != nullptr && region.get() != only) continue;
@@ -600,8 +614,7 @@ Result<void> Pool::stats(const void* address, hanare_counters& counters) {
     sum.budget_bytes = usage.budget_bytes;
     if (only == nullptr) sum.metadata_bytes = usage.metadata_bytes;
     if (only != nullptr) sum.block_bytes = only->block_bytes;
-    counters = sum;
-    return {};
+    return sum;
 }
 
 }  // namespace hanare::pager

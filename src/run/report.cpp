@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
 #include "intercept/intercept.hpp"
+#include "run/control.hpp"
 #include "sys/clock.hpp"
 #include "sys/lock.hpp"
+#include "sys/process_end.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/thread_state.hpp"
@@ -29,10 +33,13 @@ struct Report {
     uint64_t local_bytes = 0;  // of the budget, for all processes together
     uint64_t share_bytes = 0;  // of that, this process's part
     bool is_child = false;     // without an attendant
+    bool answers = false;      // at a control socket
     hook::RewriteReport sites;
 };
 constinit Report report;
 constinit std::atomic<bool> busy{false};
+// For the figures of a process that has no row.
+constinit RunRow row_of_its_own;
 
 RunPage* map_page(const char* path) {
     auto memory = sys::map_shared_file(path, sizeof(RunPage));
@@ -71,15 +78,20 @@ RunRow* take_row() noexcept {
     return nullptr;
 }
 
+void begin_row(RunRow& row) noexcept {
+    row.process_id.store(getpid());
+    const std::array<char, 16> name = sys::thread_name();
+    for (size_t i = 0; i < name.size(); ++i) row.command[i].store(name[i]);
+#define HANARE_RUN_CLEAR(field, text) row.field.store(0);
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
+#undef HANARE_RUN_CLEAR
+    row.answers.store(report.answers ? 1 : 0);
+}
+
 RunRow* claim_row() noexcept {
     RunRow* const row = take_row();
     if (row == nullptr) return nullptr;
-    row->process_id.store(getpid());
-    const std::array<char, 16> name = sys::thread_name();
-    for (size_t i = 0; i < name.size(); ++i) row->command[i].store(name[i]);
-#define HANARE_RUN_CLEAR(field, text) row->field.store(0);
-    HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
-#undef HANARE_RUN_CLEAR
+    begin_row(*row);
     row->divided_among.store(0);
     row->present_bytes.store(0);
     row->activity.store(0);
@@ -96,27 +108,30 @@ void raise(std::atomic<uint64_t>& peak, uint64_t value) noexcept {
     }
 }
 
+RunRow& current_row() noexcept { return report.row != nullptr ? *report.row : row_of_its_own; }
+
 // Older counts tell nothing.
 constexpr uint64_t kActivityNs = 1'000'000'000;
 // One part in so many of the budget is divided evenly, the rest by activity.
 constexpr uint64_t kEvenShare = 4;
 
-void note_activity(uint64_t faults) noexcept {
+void note_activity(RunRow& row, uint64_t faults) noexcept {
     static uint64_t faults_before = 0;
     static uint64_t counted_ns = 0;
     const uint64_t now_ns = sys::now_ns();
     const uint64_t passed_ns = std::min(now_ns - counted_ns, kActivityNs);
-    const uint64_t before = report.row->activity.load(std::memory_order_relaxed);
+    const uint64_t before = row.activity.load(std::memory_order_relaxed);
     const uint64_t kept = before / kActivityNs * (kActivityNs - passed_ns) +
                           before % kActivityNs * (kActivityNs - passed_ns) / kActivityNs;
-    report.row->activity = kept + (faults - std::min(faults, faults_before));
-    report.row->active_ns = now_ns;
+    row.activity = kept + (faults - std::min(faults, faults_before));
+    row.active_ns = now_ns;
     faults_before = faults;
     counted_ns = now_ns;
 }
 
 void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
-    RunRow& row = *report.row;
+    RunRow& row = current_row();
+    if (row.process_id.load() != getpid()) begin_row(row);
     const intercept::Space::Figures figures = space.figures();
     row.far_bytes = figures.far_bytes;
     raise(row.far_bytes_peak, figures.far_bytes);
@@ -127,7 +142,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.static_bytes_peak = figures.static_bytes_peak;
     row.mapping_bytes_peak = figures.mapping_bytes_peak;
     row.wait_ns = space.pool()->pager().wait_ns();
-    note_activity(counters.read_faults + counters.write_faults + counters.upgrade_faults);
+    note_activity(row, counters.read_faults + counters.write_faults + counters.upgrade_faults);
     row.faults = counters.read_faults + counters.write_faults + counters.upgrade_faults;
     row.read_bytes = counters.read_bytes;
     row.written_bytes = counters.written_bytes;
@@ -135,6 +150,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.rewritten_sites = report.sites.rewritten;
     row.left_sites = report.sites.left;
     row.forks = space.forks();
+    if (report.row == nullptr) return;
     const uint64_t far = figures.far_bytes;
     const uint64_t total =
         report.page->far_bytes.fetch_add(far - report.far_bytes) + (far - report.far_bytes);
@@ -183,6 +199,15 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
 
 [[gnu::destructor]] void report_at_exit() { report_figures(); }
 
+void tell(control::Answer& answer, const RunRow& row) noexcept {
+    char name[16];
+    for (size_t i = 0; i < sizeof name; ++i) name[i] = row.command[i].load();
+    answer.member("command", std::string_view(name, strnlen(name, sizeof name)));
+#define HANARE_RUN_TELL(field, text) answer.member(#field, row.field.load());
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_TELL)
+#undef HANARE_RUN_TELL
+}
+
 // What a child knows of the others.
 uint32_t sharers_seen = 0;
 uint64_t shared_ns = 0;  // when it asked for its part last
@@ -195,6 +220,7 @@ void begin_child() noexcept {
     sharers_seen = 0;
     shared_ns = 0;
     busy.store(false);
+    abandon_control_in_child();
 }
 
 bool others_have_made_room() noexcept {
@@ -250,12 +276,32 @@ void report_figures() noexcept {
     static_cast<void>(space->pool()->stats(nullptr, counters));
     if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
     const uint32_t sharers = adapt_budget(*space->pool(), counters);
-    if (report.row != nullptr) {
-        static_cast<void>(space->pool()->stats(nullptr, counters));
-        write_row(*space, counters);
-        report.row->divided_among.store(report.is_child ? 0 : sharers);
-    }
+    static_cast<void>(space->pool()->stats(nullptr, counters));
+    write_row(*space, counters);
+    if (report.row != nullptr) report.row->divided_among.store(report.is_child ? 0 : sharers);
     busy.store(false);
+}
+
+void note_answers(bool answers) noexcept {
+    report.answers = answers;
+    if (report.row != nullptr) report.row->answers.store(answers ? 1 : 0);
+}
+
+void tell_figures(control::Answer& answer) noexcept { tell(answer, current_row()); }
+
+// One that was killed stands there until `hanare run` takes it out, if that still lives.
+void tell_others(control::Answer& answer) noexcept {
+    if (report.page == nullptr) return;
+    for (const RunRow& row : report.page->rows) {
+        const pid_t process = row.process_id.load();
+        if (row.state.load() != RunRow::kLive || row.answers.load() != 0 || process == getpid() ||
+            !sys::exists(process)) {
+            continue;
+        }
+        answer.open('{').member("process_id", static_cast<uint64_t>(process));
+        tell(answer, row);
+        answer.close('}');
+    }
 }
 
 }  // namespace hanare::run

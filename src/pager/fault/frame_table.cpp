@@ -442,7 +442,7 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
 }
 
 bool FrameTable::is_held(const Region& region, uint32_t block) noexcept {
-    return region.is_adopted() && holds.cover(region.address_of(block), region.block_bytes);
+    return holds.cover(region.address_of(block), region.block_bytes);
 }
 
 Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only) noexcept {

@@ -206,6 +206,8 @@ public:
     // Clean pages of a block are write-protected, as they were in the parent.
     int protect_again(Region& region, uint32_t index) noexcept;
     void become_child(void (*on_need)(Pager& pager) noexcept) noexcept;
+    // The same of a pool that was opened in a child.
+    void set_on_need(void (*on_need)(Pager& pager) noexcept) noexcept { on_need_.store(on_need); }
 
     store::Store& store() noexcept { return store_; }
     FrameTable& frames() noexcept { return frames_; }
