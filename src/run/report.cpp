@@ -129,12 +129,20 @@ void note_activity(RunRow& row, uint64_t faults) noexcept {
     counted_ns = now_ns;
 }
 
+// Figures are taken ten times a second: what a program has had in between, or in a short life, is
+// known of each kind of memory alone.  A child inherits these, and they are not its own.
+uint64_t own_peak(const intercept::Space::Figures& figures) noexcept {
+    if (report.is_child) return figures.far_bytes;
+    return std::max({figures.far_bytes, figures.heap_bytes_peak, figures.static_bytes_peak,
+                     figures.mapping_bytes_peak});
+}
+
 void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
     RunRow& row = current_row();
     if (row.process_id.load() != getpid()) begin_row(row);
     const intercept::Space::Figures figures = space.figures();
     row.far_bytes = figures.far_bytes;
-    raise(row.far_bytes_peak, figures.far_bytes);
+    raise(row.far_bytes_peak, own_peak(figures));
     row.local_bytes = counters.resident_bytes;
     raise(row.local_bytes_peak, counters.resident_bytes);
     row.budget_bytes = counters.budget_bytes;
@@ -155,7 +163,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     const uint64_t total =
         report.page->far_bytes.fetch_add(far - report.far_bytes) + (far - report.far_bytes);
     report.far_bytes = far;
-    raise(report.page->far_bytes_peak, total);
+    raise(report.page->far_bytes_peak, std::max(total, own_peak(figures)));
 }
 
 // Of what all processes may have, this one's part: some of it evenly, the rest by activity; but it

@@ -11,6 +11,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -236,6 +237,12 @@ class Execution(Base):
         for status in (0, 1, 2, 70, 126, 127, 255):
             result = self.assert_as_env("sh", "-c", f"exit {status}")
             self.assertEqual(result.stderr, "")
+
+    @unittest.skipIf(support.SANITIZER, "a sanitizer needs descriptors of its own")
+    def test_what_we_lack_is_our_failure(self):
+        result = self.run_hanare("run", "true", preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (6, 6)))
+        self.assert_one_line(result, 70, "Too many open files")
 
     def test_not_found(self):
         self.assert_one_line(self.assert_as_env("nosuch-program"), 127, "'nosuch-program'")
