@@ -290,8 +290,7 @@ uint64_t Keeper::evict_next() noexcept {
     if (frame == nullptr) return 0;
     if (pager_.frames().wants_hidden(*frame, queue)) {
         const uint64_t hidden_bytes = frame->bytes;
-        pager_.hide_victim(*frame);
-        return hidden_bytes;
+        return pager_.hide_victim(*frame) ? hidden_bytes : 0;
     }
     const bool is_dropped = queue == FrameQueue::kDrop && evicting_;
     const Park park = is_dropped || !keeps ? Park::kFree : Park::kSecondChance;
@@ -416,7 +415,7 @@ void Keeper::flush_mapped(FlushJob& job, Block& block) noexcept {
     job.region->enter();
     bool dirty = false;
     const Park park = job.drop ? Park::kFree : Park::kKeep;
-    const hanare_status status = pager_.withdraw(frame, park, &dirty);
+    const hanare_status status = pager_.withdraw(frame, park, &dirty, true);
     if (status != HANARE_STATUS_OK) {
         job.status = status;
         return;

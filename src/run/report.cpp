@@ -94,6 +94,7 @@ RunRow* claim_row() noexcept {
     begin_row(*row);
     row->divided_among.store(0);
     row->present_bytes.store(0);
+    row->share_bytes.store(0);
     row->activity.store(0);
     row->shares.store(1);
     report.page->sharers.fetch_add(1);
@@ -112,6 +113,8 @@ RunRow& current_row() noexcept { return report.row != nullptr ? *report.row : ro
 
 // Older counts tell nothing.
 constexpr uint64_t kActivityNs = 1'000'000'000;
+// Fewer faults than so many make no difference.
+constexpr uint64_t kActivityMin = 100;
 // One part in so many of the budget is divided evenly, the rest by activity.
 constexpr uint64_t kEvenShare = 4;
 
@@ -150,7 +153,6 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.static_bytes_peak = figures.static_bytes_peak;
     row.mapping_bytes_peak = figures.mapping_bytes_peak;
     row.wait_ns = space.pool()->pager().wait_ns();
-    note_activity(row, counters.read_faults + counters.write_faults + counters.upgrade_faults);
     row.faults = counters.read_faults + counters.write_faults + counters.upgrade_faults;
     row.read_bytes = counters.read_bytes;
     row.written_bytes = counters.written_bytes;
@@ -171,20 +173,23 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
 uint64_t share_of_budget(uint32_t sharers) noexcept {
     if (report.row == nullptr || sharers == 1) return report.local_bytes / sharers;
     const uint64_t now_ns = sys::now_ns();
-    uint64_t activity = 0;
+    const auto is_recent = [&](const RunRow& row) {
+        return now_ns - std::min(now_ns, row.active_ns.load()) < kActivityNs;
+    };
+    uint64_t weights = 0;
     uint64_t others_bytes = 0;
     for (const RunRow& row : report.page->rows) {
         if (row.shares.load() != 1 || row.state.load() != RunRow::kLive) continue;
-        if (now_ns - std::min(now_ns, row.active_ns.load()) < kActivityNs) activity += row.activity;
-        if (&row != report.row) others_bytes += row.present_bytes.load();
+        const bool recent = is_recent(row);
+        weights += kActivityMin + (recent ? row.activity.load() : 0);
+        if (&row == report.row) continue;
+        const uint64_t granted = recent ? row.share_bytes.load() : 0;
+        others_bytes += std::max(row.present_bytes.load(), granted);
     }
     const uint64_t even = report.local_bytes / kEvenShare / sharers;
     const uint64_t rest = report.local_bytes - even * sharers;
-    uint64_t share = even + rest / sharers;
-    if (activity > 0) {
-        const uint64_t mine = std::min(report.row->activity.load(), activity);
-        share = even + rest / activity * mine + rest % activity * mine / activity;
-    }
+    const uint64_t weight = std::min(weights, kActivityMin + report.row->activity.load());
+    const uint64_t share = even + rest / weights * weight + rest % weights * weight / weights;
     const uint64_t left = report.local_bytes - std::min(report.local_bytes, others_bytes);
     return std::max(even, std::min(share, std::max(left, report.share_bytes)));
 }
@@ -195,8 +200,13 @@ uint64_t share_of_budget(uint32_t sharers) noexcept {
 uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
     const uint32_t sharers =
         report.page == nullptr ? 1 : std::max<uint32_t>(report.page->sharers.load(), 1);
+    if (report.row != nullptr) {
+        note_activity(*report.row,
+                      counters.read_faults + counters.write_faults + counters.upgrade_faults);
+    }
     const uint64_t share = share_of_budget(sharers);
     report.share_bytes = share;
+    if (report.row != nullptr) report.row->share_bytes = share;
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
     const uint64_t present = sys::anonymous_bytes();
     if (report.row != nullptr) report.row->present_bytes = present;

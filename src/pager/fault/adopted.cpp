@@ -3,6 +3,7 @@
 // Pager, memory that was adopted from a program: blocks that system calls use, that never leave,
 // that move to other addresses, or lose some of their parts.  None of it belongs to a stream.
 #include <algorithm>
+#include <optional>
 
 #include "pager/fault/holds.hpp"
 #include "pager/fault/pager.hpp"
@@ -17,6 +18,8 @@ using block_word::kStored;
 
 hanare_status Pager::hold(Region& region, const std::byte* begin, const std::byte* end,
                           bool write) noexcept {
+    std::optional<Gate::Pass> pass;
+    if (region.is_adopted()) pass.emplace(gate_);
     const uint32_t first = region.index_of(begin);
     const uint32_t last = region.index_of(end - 1);
     if (last > first) request_read_ahead(region, first + 1, last - first, 1);
@@ -34,17 +37,22 @@ hanare_status Pager::hold(Region& region, const std::byte* begin, const std::byt
 // must not leave for a moment, as it would when the block becomes whole.
 hanare_status Pager::hold_parts(Region& region, uint32_t index, uint32_t first, uint32_t last,
                                 bool write) noexcept {
-    const bool few = (last - first + 1) * kManyShare <= region.parts_per_block;
-    const bool may_be_sparse = region.has_shelf() && is_overcommitted();
-    const Block& block = region.block(index);
+    const bool few = region.has_shelf() && is_overcommitted() &&
+                     (last - first + 1) * kManyShare <= region.parts_per_block;
+    Block& block = region.block(index);
     while (!are_present(region, index, first, last, write)) {
-        const BlockState state = block_word::state(block.load());
-        const bool by_parts = may_be_sparse && (few || state == BlockState::kSparse) &&
-                              !block_word::resident(block.load());
+        const uint32_t word = block.load();
+        if (block_word::transient(word)) {
+            wait(block, word);
+            continue;
+        }
+        const bool by_parts =
+            block_word::state(word) == BlockState::kSparse || (few && !block_word::resident(word));
         const uint32_t end = by_parts ? last : first;
         for (uint32_t part = first; part <= end; ++part) {
             Fault fault{region, index, part, write, nullptr};
             fault.random = by_parts;
+            fault.holds = true;
             bool was_mapped = false;
             const hanare_status status = make_resident(fault, &was_mapped);
             if (status != HANARE_STATUS_OK) return status;
@@ -98,23 +106,25 @@ hanare_status Pager::hide(Region& region, uint32_t index) noexcept {
     }
 }
 
-void Pager::hide_victim(Frame& frame) noexcept {
+bool Pager::hide_victim(Frame& frame) noexcept {
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     if (frame.sparse) {
         put_on_shelf(frame);
-        frames_.enqueue(frame, FrameQueue::kHidden);
-        block.leave(BlockState::kSparse);
+        const bool is_hidden = frame.shelved != 0;
+        frames_.enqueue(frame, is_hidden ? FrameQueue::kHidden : FrameQueue::kProbation);
+        block.leave(BlockState::kSparse, frame.dirty != 0 ? kDirty : 0);
         frames_.note_progress();
         region.leave();
-        return;
+        return is_hidden;
     }
     bool dirty = false;
-    if (withdraw(frame, Park::kKeep, &dirty) != HANARE_STATUS_OK) return;
+    if (withdraw(frame, Park::kKeep, &dirty) != HANARE_STATUS_OK) return false;
     frames_.enqueue(frame, FrameQueue::kHidden);
     block.leave(BlockState::kStaged, kSecondChance);
     frames_.note_progress();
     region.leave();
+    return true;
 }
 
 hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexcept {

@@ -28,10 +28,12 @@ constexpr uint64_t kDescriptorsBytes = 4096;
 // Of blocks that were withdrawn to see whether they are used again: one part in so many of the
 // budget.
 constexpr uint64_t kHiddenShare = 4;
-// What is kept free is less by so much where single parts are what is needed.
+// What is kept free is less by so much where single parts are what is needed, which is so unless
+// whole blocks are more than one of so many needs.
 constexpr uint64_t kPartsLowWaterShare = 8;
-// After so many bytes of parts without a whole block.
-constexpr uint64_t kPartsOnlyBytes = 1 * kMiB;
+constexpr uint32_t kPartsPerWhole = 16;
+constexpr uint32_t kWholeScoreMany = 4 * kPartsPerWhole;
+constexpr uint32_t kWholeScoreMax = 16 * kPartsPerWhole;
 
 // Staged because its write-back failed, or not written yet.
 bool unwritten(uint32_t word) {
@@ -110,11 +112,19 @@ uint64_t FrameTable::pinned_bytes() noexcept {
 }
 
 Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may_create) noexcept {
+    Frame* const frame = find_or_create(frame_class, use_ahead, may_create);
+    if (frame == nullptr) return nullptr;
+    const sys::LockGuard guard(lock_);
+    whole_score_ = std::min(whole_score_ + kPartsPerWhole, kWholeScoreMax);
+    return frame;
+}
+
+Frame* FrameTable::find_or_create(FrameClass& frame_class, UseAhead use_ahead,
+                                  bool may_create) noexcept {
     for (;;) {
         Frame* foreign = nullptr;
         {
             const sys::LockGuard guard(lock_);
-            part_bytes_in_a_row_ = 0;
             if (Frame* frame = take_free(frame_class)) return frame;
             if (Frame* frame = may_create ? create(frame_class) : nullptr) return frame;
             // What fits in the budget is not given up because its frames are on their way.
@@ -149,7 +159,7 @@ bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
             const sys::LockGuard guard(lock_);
             if (used_bytes_ + metadata_bytes_ + bytes + kDescriptorsBytes <= budget_bytes_) {
                 used_bytes_ += bytes;
-                part_bytes_in_a_row_ += bytes;
+                if (whole_score_ > 0) --whole_score_;
                 return true;
             }
             whole = take_foreign_free(nullptr);
@@ -192,11 +202,31 @@ void FrameTable::requeue_sparse(Frame& frame, uint64_t bytes) noexcept {
 
 void FrameTable::resize_sparse(Frame& frame, uint64_t bytes) noexcept {
     const sys::LockGuard guard(lock_);
-    const FrameQueue queue =
-        frame.queue != FrameQueue::kNone ? frame.queue : FrameQueue::kProbation;
-    if (frame.queue == FrameQueue::kNone) put(frame, queue);
-    *bytes_of(queue) += bytes - frame.bytes;
     frame.bytes = bytes;
+    if (frame.queue == FrameQueue::kNone) {
+        put(frame, FrameQueue::kProbation);
+    } else {
+        count_again(frame);
+    }
+}
+
+void FrameTable::note_back_from_shelf(Frame& frame) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (frame.queue != FrameQueue::kHidden) return;
+    if (frame.shelved != 0) return count_again(frame);
+    take_out(frame);
+    put(frame, FrameQueue::kProbation);
+}
+
+// Of sparse blocks that are hidden, only what is on the shelf.
+uint64_t FrameTable::bytes_in_queue(const Frame& frame) noexcept {
+    const bool by_parts = frame.sparse && frame.queue == FrameQueue::kHidden;
+    return by_parts ? frame.region->bytes_of_parts(frame.shelved) : frame.bytes;
+}
+
+void FrameTable::count_again(Frame& frame) noexcept {
+    const uint64_t before = std::exchange(frame.counted_bytes, bytes_in_queue(frame));
+    if (uint64_t* bytes = bytes_of(frame.queue)) *bytes += frame.counted_bytes - before;
 }
 
 void FrameTable::hand_over(Frame& whole, Frame& sparse) noexcept {
@@ -372,7 +402,7 @@ FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
 uint64_t FrameTable::unlocked_low_water_bytes() const noexcept {
     const uint64_t bytes =
         std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
-    return part_bytes_in_a_row_ < kPartsOnlyBytes ? bytes : bytes / kPartsLowWaterShare;
+    return whole_score_ > kWholeScoreMany ? bytes : bytes / kPartsLowWaterShare;
 }
 
 uint64_t FrameTable::low_water_bytes() noexcept {
@@ -480,7 +510,7 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean) noexcept 
     const bool ageing = ++evictions_ % kAgeingPeriod == 0;
     Frame* frame = nullptr;
     const bool many_hidden = hidden_bytes_ > unlocked_frame_budget_bytes() / kHiddenShare;
-    for (IntrusiveList<Frame>* list : {&drop_, &probation_, &protected_}) {
+    for (IntrusiveList<Frame>* list : {&drop_, &hidden_, &probation_, &protected_}) {
         if (prefer_clean && frame == nullptr) frame = take_victim(*list, false, true);
     }
     if (frame == nullptr && !ageing) frame = take_victim(drop_, true);
@@ -559,7 +589,7 @@ void FrameTable::requeue_unpinned(Region& region, uint32_t index) noexcept {
 void FrameTable::mark_drop(Frame& frame, const Region& region, uint32_t index) noexcept {
     const sys::LockGuard guard(lock_);
     if (frame.queue != FrameQueue::kProbation || replacement_ == Replacement::kRoundRobin) return;
-    if (frame.region != &region || frame.block != index) return;
+    if (frame.region != &region || frame.block != index || frame.sparse) return;
     take_out(frame);
     put(frame, FrameQueue::kDrop);
 }
@@ -602,12 +632,13 @@ void FrameTable::put(Frame& frame, FrameQueue queue) noexcept {
     } else {
         list.push_back(&frame);
     }
-    if (uint64_t* bytes = bytes_of(queue)) *bytes += frame.bytes;
+    frame.counted_bytes = bytes_in_queue(frame);
+    if (uint64_t* bytes = bytes_of(queue)) *bytes += frame.counted_bytes;
 }
 
 void FrameTable::take_out(Frame& frame) noexcept {
     list_of(frame)->remove(&frame);
-    if (uint64_t* bytes = bytes_of(frame.queue)) *bytes -= frame.bytes;
+    if (uint64_t* bytes = bytes_of(frame.queue)) *bytes -= frame.counted_bytes;
     frame.queue = FrameQueue::kNone;
 }
 

@@ -87,6 +87,9 @@ public:
     void requeue_sparse(Frame& frame, uint64_t bytes) noexcept;
     // The same for one that keeps its place in the queue, if it is in one.
     void resize_sparse(Frame& frame, uint64_t bytes) noexcept;
+    // Parts of a hidden sparse frame have left the shelf; where none are left, it is hidden no
+    // more.
+    void note_back_from_shelf(Frame& frame) noexcept;
     // The pages of `whole` are the sparse frame's from now on, which is in no queue; `whole` has no
     // block any more.
     void hand_over(Frame& whole, Frame& sparse) noexcept;
@@ -187,7 +190,11 @@ public:
 
 private:
     static constexpr uint32_t kAgeingPeriod = 16;
+    static constexpr uint32_t kWholeScoreAtFirst = 256;
 
+    Frame* find_or_create(FrameClass& frame_class, UseAhead use_ahead, bool may_create) noexcept;
+    static uint64_t bytes_in_queue(const Frame& frame) noexcept;
+    void count_again(Frame& frame) noexcept HANARE_REQUIRES(lock_);
     Frame* take_free(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* create(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* create_chunk(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
@@ -224,9 +231,10 @@ private:
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;           // populated frames, mapped or not
-    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;           // in free lists
-    uint64_t part_bytes_in_a_row_ HANARE_GUARDED_BY(lock_) = 0;  // reserved since acquire()
+    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
+    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
+    // How far whole blocks prevail among what is needed.
+    uint32_t whole_score_ HANARE_GUARDED_BY(lock_) = kWholeScoreAtFirst;
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t hidden_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;

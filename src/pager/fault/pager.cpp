@@ -21,8 +21,6 @@ using UseAhead = FrameTable::UseAhead;
 
 namespace {
 
-// Between two attempts at what the kernel has refused.
-constexpr uint32_t kRefusedPauseUs = 100;
 // Blocks that are withdrawn to see whether they are used again, before one is evicted anyhow.
 constexpr uint32_t kHiddenMax = 1024;
 // The keeper is told of what was begun so often.
@@ -73,8 +71,9 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         }
         if (state == BlockState::kSparse || (state == BlockState::kAbsent && fault.random)) {
             hanare_status status = HANARE_STATUS_OK;
-            const Served served = fault.random ? serve_part(fault, word, &status, was_mapped)
-                                               : complete(fault, word, &status);
+            const Served served = fault.random || fault.holds
+                                      ? serve_part(fault, word, &status, was_mapped)
+                                      : complete(fault, word, &status);
             if (served == Served::kDone) return status;
             continue;
         }
@@ -139,19 +138,6 @@ hanare_status Pager::engine_failed(int os_errno) noexcept {
         case EBUSY: return HANARE_STATUS_BUSY;
         default: return HANARE_STATUS_INTERNAL;
     }
-}
-
-// The kernel may refuse one mapping more (vm.max_map_count); every mapped block less leaves room.
-template <typename Step>
-int Pager::retry_after_evictions(Step step) noexcept {
-    int error = step();
-    for (uint32_t tries = 0; error == ENOMEM && tries < kFailuresMax; ++tries) {
-        hanare_status ignored = HANARE_STATUS_OK;
-        const Eviction eviction = evict_inline(false, &ignored);
-        if (eviction == Eviction::kNoVictim) sys::yield_for_us(kRefusedPauseUs);
-        error = step();
-    }
-    return error;
 }
 
 // The caller owns kFilling.
@@ -462,7 +448,8 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) n
     Frame* frame = frames_.select_victim(queue, prefer_clean);
     // Those that are hidden could be used again all the time.
     for (uint32_t hidden = 0; frame != nullptr && hidden < kHiddenMax; ++hidden) {
-        if (!frames_.wants_hidden(*frame, queue)) break;
+        // Where the store refuses writes, what needs none has to go.
+        if (prefer_clean || !frames_.wants_hidden(*frame, queue)) break;
         hide_victim(*frame);
         frame = frames_.select_victim(queue, prefer_clean);
     }
@@ -525,8 +512,8 @@ int Pager::take_out(Frame& frame, bool with_content) noexcept {
     return error;
 }
 
-hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty) noexcept {
-    if (frame.sparse) return withdraw_sparse(frame, dirty);
+hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty, bool all) noexcept {
+    if (frame.sparse) return withdraw_sparse(frame, all, dirty);
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     const uint32_t word = block.load();

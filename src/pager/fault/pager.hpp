@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 
@@ -23,6 +24,7 @@
 #include "pager/fault/read_ahead_depth.hpp"
 #include "pager/fault/region.hpp"
 #include "store/store.hpp"
+#include "sys/clock.hpp"
 
 namespace hanare::pager {
 
@@ -99,10 +101,11 @@ public:
     // dirty, else still in kWithdrawing; the caller goes on, and parks a clean one as it has said,
     // because the frame may be without content for kFree.  On failure it is mapped again and the
     // region is left.
-    hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty) noexcept;
+    // `all`: of a sparse block, also parts that have been used lately.
+    hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty, bool all = false) noexcept;
     // Instead of withdraw(), for a victim of which FrameTable::wants_hidden() is true.  Leaves the
-    // region.
-    void hide_victim(Frame& frame) noexcept;
+    // region.  False: it could not be.
+    bool hide_victim(Frame& frame) noexcept;
     // Ends the eviction of a block whose frame equals the store.  Leaves the region.
     void finish_clean(Frame& frame, Park park) noexcept;
     // Ends a write-back: as finish_clean if it succeeded, else the block stays staged and dirty.
@@ -219,6 +222,8 @@ public:
 private:
     static constexpr uint32_t kRequests = 128;
     static constexpr uint32_t kFailuresMax = 64;
+    // Between two attempts at what the kernel has refused.
+    static constexpr uint32_t kRefusedPauseUs = 100;
     // Parts beside each other after which a block is taken to be passed through.  Random accesses
     // come upon so many by chance where most of the block is present, which is then no loss.
     static constexpr uint32_t kRunParts = 4;
@@ -240,6 +245,7 @@ private:
         bool random = false;     // a part is enough
         StreamUse use = StreamUse::kNone;  // else a part of a stream's
         bool waited = false;
+        bool holds = false;  // for a system call: what others hold of a sparse block stays
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
     uint64_t wait(Block& block, uint32_t seen) noexcept;
@@ -336,7 +342,7 @@ private:
     int absorb_sparse(Frame& sparse, Frame& whole) noexcept;
     int forbid_writes(const Frame& sparse) noexcept;
     void allow_writes(const Frame& sparse) noexcept;
-    hanare_status withdraw_sparse(Frame& frame, bool* dirty) noexcept;
+    hanare_status withdraw_sparse(Frame& frame, bool all, bool* dirty) noexcept;
     void finish_sparse_write(Frame& frame, hanare_status status, Park park) noexcept;
     void give_up_sparse(Frame& frame, uint32_t set = 0, uint32_t clear = 0) noexcept;
 
@@ -363,5 +369,18 @@ private:
     uint32_t request_first_ HANARE_GUARDED_BY(requests_lock_) = 0;
     uint32_t request_count_ HANARE_GUARDED_BY(requests_lock_) = 0;
 };
+
+// The kernel may refuse one mapping more (vm.max_map_count); every mapped block less leaves room.
+template <typename Step>
+int Pager::retry_after_evictions(Step step) noexcept {
+    int error = step();
+    for (uint32_t tries = 0; error == ENOMEM && tries < kFailuresMax; ++tries) {
+        hanare_status ignored = HANARE_STATUS_OK;
+        const Eviction eviction = evict_inline(false, &ignored);
+        if (eviction == Eviction::kNoVictim) sys::yield_for_us(kRefusedPauseUs);
+        error = step();
+    }
+    return error;
+}
 
 }  // namespace hanare::pager

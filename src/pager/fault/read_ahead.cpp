@@ -180,7 +180,8 @@ void Pager::note_use(Frame& sparse, Region& region, bool written) noexcept {
     if (use.load(std::memory_order_relaxed) != StreamUse::kSample) return;
     // Streams that are served by parts have used it in several goes since.
     if (region.density.is_low()) return;
-    const uint64_t present = std::atomic_ref(sparse.present).load(std::memory_order_relaxed);
+    const uint64_t present = std::atomic_ref(sparse.present).load(std::memory_order_relaxed) |
+                             std::atomic_ref(sparse.shelved).load(std::memory_order_relaxed);
     if (present == 0) return;  // the frame has gone to another block meanwhile
     if (use.exchange(StreamUse::kParts, std::memory_order_relaxed) != StreamUse::kSample) return;
     region.density.note(is_much(region, present, written));

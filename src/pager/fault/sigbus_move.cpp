@@ -77,13 +77,12 @@ int MovingEngine::install_read_only(std::byte* block, std::byte* slot, size_t by
 
 int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     size_t moved = 0;
-    const int error = userfault_.move(slot, block, bytes, &moved);
-    if (error == 0) {
-        unprotect(slot, bytes);
-    } else {
-        take_back(slot, block, moved);
-    }
-    return must_copy(error) ? copy_out(block, slot, bytes) : error;
+    int error = userfault_.move(slot, block, bytes, &moved);
+    if (moved > 0) unprotect(slot, moved);
+    // What has moved stays there: back in the block it would be without its protection.
+    if (must_copy(error)) error = copy_out(block + moved, slot + moved, bytes - moved);
+    if (error != 0) take_back(slot, block, moved);
+    return error == EAGAIN && moved > 0 ? EBUSY : error;
 }
 
 // The kernel moves nothing that another process has, too, since a fork (EBUSY), and nothing into or

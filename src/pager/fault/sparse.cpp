@@ -100,6 +100,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         *status = add_part(fault, *frame);
     } else {
         block.leave(BlockState::kSparse);  // it has just gone
+        frames_.note_progress();
         return Served::kRetry;
     }
     return Served::kDone;
@@ -140,16 +141,21 @@ hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept 
     count(region.counters.staged_hits);
     const bool was_dirty = (frame.dirty & bit) != 0;
     bool writable = fault.write || was_dirty;
-    const int error = writable
-                          ? engine_.install_writable(address, shelf, region.part_bytes, {})
-                          : engine_.install_read_only(address, shelf, region.part_bytes, &writable);
+    bool tried = false;
+    const int error = retry_after_evictions([&] {
+        // The last try may have mapped it for a moment, in which it was written to.
+        if (std::exchange(tried, true)) writable = true;
+        return writable ? engine_.install_writable(address, shelf, region.part_bytes, {})
+                        : engine_.install_read_only(address, shelf, region.part_bytes, &writable);
+    });
+    if ((writable || error != 0) && !was_dirty) {
+        region.add_dirty(region.part_bytes);
+        store_mask(frame.dirty, frame.dirty | bit);
+    }
     if (error == 0) {
-        if (writable && !was_dirty) {
-            region.add_dirty(region.part_bytes);
-            store_mask(frame.dirty, frame.dirty | bit);
-        }
         store_mask(frame.shelved, frame.shelved & ~bit);
         store_mask(frame.present, frame.present | bit);
+        frames_.note_back_from_shelf(frame);
     }
     block.leave(BlockState::kSparse, frame.dirty != 0 ? kDirty : 0, kSecondChance);
     frames_.note_progress();
@@ -183,21 +189,26 @@ Frame* Pager::split(const Fault& fault) noexcept {
     return sparse;
 }
 
-// The caller owns a transient state.  What the kernel refuses stays where it is.
+// The caller owns a transient state.  What the kernel refuses stays where it is, and may have been
+// written to without a fault.
 void Pager::put_on_shelf(Frame& frame) noexcept {
     Region& region = *frame.region;
     for_each_run(frame.present, [&](uint32_t first, uint32_t parts) {
         const uint64_t start = first * region.part_bytes;
+        const uint64_t bytes = parts * region.part_bytes;
+        const uint64_t run = all_ones(parts) << first;
+        std::byte* const address = region.address_of(frame.block) + start;
         const int error =
-            engine_.withdraw(region.address_of(frame.block) + start,
-                             region.shelf_of(frame.block) + start, parts * region.part_bytes, {});
-        if (error != 0) {
-            engine_failed(error);
+            engine_.withdraw(address, region.shelf_of(frame.block) + start, bytes, {});
+        if (error == 0) {
+            store_mask(frame.present, frame.present & ~run);
+            store_mask(frame.shelved, frame.shelved | run);
             return;
         }
-        const uint64_t moved = all_ones(parts) << first;
-        store_mask(frame.present, frame.present & ~moved);
-        store_mask(frame.shelved, frame.shelved | moved);
+        engine_failed(error);
+        region.add_dirty(region.bytes_of_parts(run & ~frame.dirty));
+        store_mask(frame.dirty, frame.dirty | run);
+        engine_.allow_writes(address, bytes);
     });
 }
 
@@ -378,11 +389,11 @@ void Pager::allow_writes(const Frame& sparse) noexcept {
     });
 }
 
-// What goes: what is on the shelf, or all if nothing is.
-hanare_status Pager::withdraw_sparse(Frame& frame, bool* dirty) noexcept {
+// What goes: all, or what is on the shelf if something is.
+hanare_status Pager::withdraw_sparse(Frame& frame, bool all, bool* dirty) noexcept {
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
-    frame.leaving = frame.shelved != 0 ? frame.shelved : frame.present;
+    frame.leaving = all || frame.shelved == 0 ? frame.held() : frame.shelved;
     frame.unwritten = frame.dirty & frame.leaving;
     *dirty = frame.unwritten != 0;
     const bool protects = (frame.unwritten & frame.present) != 0;
@@ -430,6 +441,7 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
 // The owner leaves its transient state; what leaves is not dirty.
 void Pager::give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept {
     if (frame.leaving == frame.held()) return give_up_sparse(frame, set, clear);
+    HANARE_ASSERT(frame.leaving == frame.shelved);
     Region& region = *frame.region;
     const uint64_t bytes = region.bytes_of_parts(frame.leaving);
     clear_shelf(region, frame.block);

@@ -190,11 +190,11 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
         advice.left_written = std::exchange(stream->written, false);
     }
     stream->parts |= uint64_t{1} << part;
+    stream->written |= write;
     if (around.by_chance && stream->lag_count < kCertainFaults) {
         advice.continues = false;
         return advice;
     }
-    stream->written |= write;
     advice.parts = stream->parts;
     if (std::popcount(advice.parts) > 1) stream->dense = true;
     if (!around.may_be_sparse || begin == Begin::kAtOnce) stream->dense = true;
