@@ -227,6 +227,7 @@ private:
     // Parts beside each other after which a block is taken to be passed through.  Random accesses
     // come upon so many by chance where most of the block is present, which is then no loss.
     static constexpr uint32_t kRunParts = 4;
+    static constexpr uint32_t kRunPartsOnShelf = 8;
     // A part is waited for, a block of a stream is there already; what is written would be
     // transferred twice.  So a block is better had as a whole when at least one of so many of its
     // parts was used.  Measured (decision 14).

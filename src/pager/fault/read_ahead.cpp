@@ -64,16 +64,22 @@ bool Pager::is_in_run(const Fault& fault) noexcept {
     const Region& region = fault.region;
     const Block& block = region.block(fault.index);
     if (block_word::state(block.load()) != BlockState::kSparse) return false;
-    const uint64_t present =
-        std::atomic_ref(region.frame_of(block)->present).load(std::memory_order_relaxed);
+    Frame& frame = *region.frame_of(block);
+    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
+    const auto count = static_cast<uint32_t>(std::popcount(present));
+    uint32_t run = kRunParts;
+    if (region.has_shelf()) {
+        // What is in use there stays for long, and much of a block comes together by and by.
+        run = kRunPartsOnShelf;
+        const uint64_t held =
+            present | std::atomic_ref(frame.shelved).load(std::memory_order_relaxed);
+        if (static_cast<uint32_t>(std::popcount(held)) * 2 > region.parts_per_block) return false;
+    }
     // Where random accesses have left parts here and there, some lie beside each other by chance.
-    if (run_count(present) * kRunParts > static_cast<uint32_t>(std::popcount(present)))
-        return false;
-    const uint64_t forward = all_ones(kRunParts);
-    if (fault.part >= kRunParts && (~present >> (fault.part - kRunParts) & forward) == 0)
-        return true;
-    return fault.part + kRunParts < region.parts_per_block &&
-           (~present >> (fault.part + 1) & forward) == 0;
+    if (run_count(present) * kRunParts > count) return false;
+    const uint64_t all = all_ones(run);
+    if (fault.part >= run && (~present >> (fault.part - run) & all) == 0) return true;
+    return fault.part + run < region.parts_per_block && (~present >> (fault.part + 1) & all) == 0;
 }
 
 // Whether streams of the region may be served by parts.  In blocks of few parts one part is too
@@ -116,6 +122,7 @@ void Pager::observe(Fault& fault) noexcept {
          .quick_blocks = read_ahead_blocks(region, quick_bytes(region.block_bytes)),
          .by_parts = by_parts,
          .parts_per_block = region.parts_per_block,
+         .first_depth = region.has_shelf() ? 1u : 4u,
          .by_chance = by_chance},
         begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);

@@ -11,7 +11,6 @@
 namespace hanare::pager {
 
 namespace {
-constexpr uint32_t kFirstDepth = 4;
 // Faults after which a stream is certain, so that a fault of a thread with random accesses may
 // belong to it.
 constexpr uint32_t kCertainFaults = 4;
@@ -202,7 +201,7 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
     if (advice.part) return advice;
 
     if (stream->depth == 0) {
-        stream->depth = kFirstDepth;
+        stream->depth = around.first_depth;
     } else if (distance > 0) {
         // What is read in vain when a stream ends is at most what it has needed, or a little.
         stream->depth = stream->depth < around.quick_blocks

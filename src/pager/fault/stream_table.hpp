@@ -54,6 +54,7 @@ public:
         uint32_t quick_blocks;  // of these as soon as a stream is found
         bool by_parts;          // how streams are served: they jump over sparse blocks
         uint32_t parts_per_block = 1;
+        uint32_t first_depth = 4;  // read ahead as soon as a stream is found
         bool by_chance =
             false;  // the thread's last faults were random: only what is certain counts
     };
