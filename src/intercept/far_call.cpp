@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "intercept/file_kinds.hpp"
 #include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 
@@ -24,6 +25,8 @@ using pager::block_access::kUsable;
 // An argument of that size is copied; what may be transferred sooner than it is copied is held,
 // unless the call may sleep.
 constexpr uint64_t kBounceBytesMax = 16 << 10;
+// What is present is held sooner than more than this is copied.
+constexpr uint64_t kCopiedSoonerBytesMax = 512;
 constexpr uint64_t kBounceBytesMaxAsleep = 48 << 10;
 constexpr uint64_t kTextBytesMax = 4096;
 constexpr uint64_t kPageBytes = 4096;
@@ -34,7 +37,20 @@ std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(addre
 
 // memcpy may use vector registers.
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) noexcept {
-    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+    // It takes dozens of cycles to begin.
+    constexpr size_t kShortBytes = 128;
+    if (bytes > kShortBytes) {
+        asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+        return;
+    }
+    for (; bytes >= sizeof(uint64_t); bytes -= sizeof(uint64_t)) {
+        uint64_t word;
+        __builtin_memcpy(&word, from, sizeof word);
+        __builtin_memcpy(to, &word, sizeof word);
+        from += sizeof word;
+        to += sizeof word;
+    }
+    for (; bytes > 0; --bytes) *to++ = *from++;
 }
 
 bool is_written(Kind kind) {
@@ -151,6 +167,17 @@ void hold_slowly(void* context) {
     const auto& request = *static_cast<const HoldRequest*>(context);
     static_cast<void>(
         request.region->pager->hold(*request.region, request.begin, request.end, request.write));
+}
+
+bool is_present(const pager::Region& region, uint64_t from, uint64_t to, bool write) {
+    const uint32_t last = region.index_of(pointer(to - 1));
+    for (uint32_t block = region.index_of(pointer(from)); block <= last; ++block) {
+        const uint32_t word = region.block(block).load();
+        const bool present = write ? pager::block_word::state(word) == pager::BlockState::kWritable
+                                   : pager::block_word::resident(word);
+        if (!present) return false;
+    }
+    return true;
 }
 
 bool is_far_message(const Space& space, const msghdr& message) {
@@ -442,6 +469,23 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
     return result;
 }
 
+// Only where that brings nothing in: a part of a block may be present without the rest.
+bool FarCall::is_held_sooner(uint64_t address, uint64_t bytes, bool write) const {
+    if (bytes <= kCopiedSoonerBytesMax || !may_be_divided(call_.number) ||
+        !transfers_promptly(call_.arguments[0])) {
+        return false;
+    }
+    for (size_t index = 0; index < Space::kAreas; ++index) {
+        const pager::Region* const region = space_.region_at(index);
+        if (region == nullptr || pointer(address) < region->begin() ||
+            pointer(address + bytes) > region->end()) {
+            continue;
+        }
+        return is_present(*region, address, address + bytes, write);
+    }
+    return false;
+}
+
 uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t bytes,
                         bool may_block) {
     if (bytes == 0 || address + bytes < address || !space_.overlaps(address, address + bytes)) {
@@ -449,7 +493,8 @@ uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t byt
     }
     const bool writes = is_written(argument.kind);
     const uint64_t most = may_block ? kBounceBytesMaxAsleep : kBounceBytesMax;
-    if (bytes > most || !space_.may_access(address, bytes)) {
+    if (bytes > most || !space_.may_access(address, bytes) ||
+        is_held_sooner(address, bytes, writes)) {
         hold(address, bytes, writes);
         return address;
     }
@@ -514,8 +559,9 @@ uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, b
         local[index].base = base;
         local[index].bytes = bytes;
         if (bytes == 0 || base + bytes < base || !space_.overlaps(base, base + bytes)) continue;
-        std::byte* const copied =
-            bytes <= most && space_.may_access(base, bytes) ? bounce_.take(bytes, base) : nullptr;
+        const bool copies =
+            bytes <= most && space_.may_access(base, bytes) && !is_held_sooner(base, bytes, writes);
+        std::byte* const copied = copies ? bounce_.take(bytes, base) : nullptr;
         if (copied == nullptr) {
             hold(base, bytes, writes);
             continue;
@@ -622,15 +668,7 @@ void FarCall::hold(uint64_t address, uint64_t bytes, bool write) {
         } else {
             is_touched_ = true;
         }
-        bool present = true;
-        const uint32_t last = region->index_of(pointer(to - 1));
-        for (uint32_t block = region->index_of(pointer(from)); block <= last; ++block) {
-            const uint32_t word = region->block(block).load();
-            present =
-                present && (write ? pager::block_word::state(word) == pager::BlockState::kWritable
-                                  : pager::block_word::resident(word));
-        }
-        if (present) continue;
+        if (is_present(*region, from, to, write)) continue;
         HoldRequest request;
         request.region = region;
         request.begin = pointer(from);
