@@ -173,15 +173,17 @@ uint32_t vector_bytes() noexcept {
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    const unsigned highest = __get_cpuid_max(0, nullptr);
     constexpr unsigned kOsxsave = 1U << 27;
-    constexpr unsigned kStateLeaf = 13;
-    if (highest < 1) return 0;
+    constexpr unsigned kStateLeaf = 13;  // exists where there is XSAVE
     __cpuid(1, a, b, c, d);
     if ((c & kOsxsave) == 0) return 0;
+    // All components that the kernel has switched on; only matrices (AMX) make that much more than
+    // what is saved here.
+    constexpr uint32_t kWithoutMatricesMax = 4096;
+    __cpuid_count(kStateLeaf, 0, a, b, c, d);
+    if (b != 0 && b <= kWithoutMatricesMax) return b;
     // For each component its size and where it begins.  x87 and SSE come first.
     uint32_t bytes = 576;
-    if (highest < kStateLeaf) return bytes;
     for (const unsigned component : {2U, 5U, 6U, 7U}) {
         __cpuid_count(kStateLeaf, component, a, b, c, d);
         if (a != 0) bytes = std::max(bytes, a + b);
