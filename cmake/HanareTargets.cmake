@@ -116,8 +116,6 @@ function(hanare_run_library)
   foreach(layer IN ITEMS base sys config telemetry store pager intercept)
     target_link_libraries(hanare_run_library PRIVATE hanare_${layer})
   endforeach()
-  # Before libm, which has the few functions that are used as well.
-  target_link_libraries(hanare_run_library PRIVATE c)
   set(map ${CMAKE_SOURCE_DIR}/src/run/run.map)
   target_link_options(hanare_run_library PRIVATE -static-libstdc++ -static-libgcc
     -Wl,--version-script=${map} -Wl,--exclude-libs,ALL -Wl,-z,now
