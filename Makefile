@@ -7,6 +7,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= 2
 PREFIX ?= /usr/local
 DEMO_FLAGS ?=
+SORT_FLAGS ?=
 BENCH_FLAGS ?= --quick
 PROGRAMS_FLAGS ?=
 
@@ -19,8 +20,9 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --te
 .NOTPARALLEL:
 
 help:
-	@echo 'make demo                matrix times vector, 4 times larger than its local memory'
-	@echo '                         (DEMO_FLAGS=... is passed on; see hanare demo --help)'
+	@echo 'make demo                matrix times vector, 4 times larger than its local memory; GNU'
+	@echo '                         sort in a quarter of its memory (DEMO_FLAGS=..., SORT_FLAGS=...'
+	@echo '                         are passed on; see hanare demo --help, hanare demo sort --help)'
 	@echo 'make test                all tests, and the unit tests under ASan and UBSan'
 	@echo 'make test-sanitizers     all tests under ASan and UBSan, and under TSan'
 	@echo 'make test-stress         10^8 writes for every engine and block size, 1000 random runs'
@@ -46,6 +48,8 @@ demo: bootstrap
 	@cmake --preset release
 	@$(BUILD) release --target hanare_cli hanare_run_library
 	@build/release/cli/hanare demo $(DEMO_FLAGS)
+	@echo
+	@build/release/cli/hanare demo sort $(SORT_FLAGS)
 
 test: release
 	@echo '== release: all tests'

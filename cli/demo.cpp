@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/demo_progress.hpp"
 #include "cli/demo_setting.hpp"
+#include "cli/demo_sort.hpp"
 #include "cli/json_file.hpp"
 #include "sys/interrupt.hpp"
 #include "sys/swap_file.hpp"
@@ -238,7 +239,10 @@ void add_demo(CLI::App& app) {
                                  OptionId::engine, OptionId::read_ahead_blocks});
     demo->get_option("--local")->description(
         "memory of each limited system, and of Hanare less 5 % and 16 MiB (default 512M)");
-    set_run(*demo, [flags] { return run(*flags); });
+    add_demo_sort(*demo);
+    // CLI11 calls it after that of a subcommand, too.
+    set_run(*demo,
+            [flags, demo] { return demo->get_subcommands().empty() ? run(*flags) : kExitSuccess; });
 }
 
 }  // namespace hanare::cli

@@ -83,7 +83,8 @@ Finding check_userfault(const Options& options, const Platform& platform) {
     if (!support.available) {
         finding.found = std::string("refused: ") + std::strerror(support.os_errno);
     } else {
-        finding.found = "works";
+        finding.found =
+            support.system_calls_errno == 0 ? "works, kernel mode too" : "works, user mode only";
         if (support.sigbus) finding.found += ", SIGBUS";
         if (support.write_protect) finding.found += ", write protection";
         if (support.move) finding.found += ", MOVE";
@@ -129,8 +130,12 @@ Finding check_system_calls(const Options& options, const Platform& platform) {
                         : std::string("their faults are refused: ") + std::strerror(refusal);
     if (are_served) {
         finding.use = "serves their faults: they may be given absent memory";
+    } else if (options.syscalls == config::Switch::kOn) {
+        finding.use = "catches them, so that they may be given absent memory";
     } else {
-        finding.use = "lets them fail with EFAULT on absent memory: hanare_pin first";
+        finding.use =
+            "under hanare run, catches them; of programs that use the API, lets them fail with "
+            "EFAULT on absent memory: hanare_pin first, or syscalls = on";
         if (refusal == 0) finding.use += ", or engine = thread";
         if (refusal != 0) finding.change = std::string("for engine thread: ") + kForSystemCalls;
     }
@@ -297,8 +302,9 @@ Finding check_overcommit(const Platform& platform) {
             platform.overcommit_memory ? "mode " + std::to_string(*platform.overcommit_memory)
                                        : "unknown",
             is_strict ? "regions and the budget count against the commit limit, so large ones are "
-                        "refused"
-                      : "reserves regions larger than memory",
+                        "refused, and hanare run reserves fewer addresses"
+                      : "reserves regions larger than memory; hanare run reserves 1.25 TiB of "
+                        "addresses",
             is_strict ? "sysctl vm.overcommit_memory=0" : ""};
 }
 
@@ -315,7 +321,8 @@ Finding check_limits(const Platform& platform) {
         " open files";
     finding.use =
         "regions and the budget need address space, a pool one file and up to four descriptors "
-        "(engine thread up to 13, engine shared one more per region); locks nothing";
+        "(engine thread up to 13, engine shared one more per region), a process two for hanare ps; "
+        "locks nothing";
     if (platform.address_bytes.soft != UINT64_MAX) finding.change = "ulimit -v unlimited";
     if (platform.file_bytes.soft != UINT64_MAX) {
         finding.change += finding.change.empty() ? "" : "; ";
@@ -354,7 +361,7 @@ Finding check_cpus(const Options& options) {
 
 Finding check_user(const Platform& platform) {
     return {"user", platform.user_id == 0 ? "root" : "user id " + std::to_string(platform.user_id),
-            platform.is_filtered ? "runs inside a seccomp filter" : "needs no privilege", ""};
+            "needs no privilege", ""};
 }
 
 }  // namespace
@@ -375,6 +382,10 @@ std::vector<Finding> examine(const Options& options, const Platform& platform) {
             check_sigbus(options, platform),
             check_cpus(options),
             check_user(platform),
+            check_programs(options),
+            check_seccomp(platform),
+            check_user_dispatch(platform),
+            check_ptrace(platform),
             check_pool(options)};
 }
 

@@ -23,6 +23,12 @@ struct Finding {
 // The last one: opens a pool and uses it (doctor_trial.cpp).  Changes HANARE_* variables.
 Finding check_pool(const config::Options& options);
 
+// What `hanare run` needs (doctor_interception.cpp).  The first one runs a program.
+Finding check_programs(const config::Options& options);
+Finding check_seccomp(const sys::Platform& platform);
+Finding check_user_dispatch(const sys::Platform& platform);
+Finding check_ptrace(const sys::Platform& platform);
+
 std::vector<Finding> examine(const config::Options& options, const sys::Platform& platform);
 
 }  // namespace hanare::cli

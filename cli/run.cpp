@@ -103,8 +103,11 @@ int run(const RunFlags& flags, const config::Overrides& overrides, const RunArgu
     }
     const auto status = run_session(plan, arguments);
     if (status) sys::ForegroundProgram::end_as(*status);
-    return status.error().os_errno != 0 ? report_not_started(plan.program, status.error())
-                                        : report(status.error());
+    // What exec refuses is the program's; a failed fork or a missing descriptor is ours.
+    const bool is_of_program =
+        status.error().os_errno != 0 && status.error().status == HANARE_STATUS_INVALID_ARGUMENT;
+    return is_of_program ? report_not_started(plan.program, status.error())
+                         : report(status.error());
 }
 
 }  // namespace

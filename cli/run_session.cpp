@@ -8,21 +8,29 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "cli/run_control.hpp"
 #include "cli/run_environment.hpp"
+#include "control/protocol.hpp"
+#include "control/server.hpp"
 #include "sys/clock.hpp"
 #include "sys/foreground_program.hpp"
+#include "telemetry/log.hpp"
 
 namespace hanare::cli {
 namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kSampleEvery_ns = 250 * kNsPerMs;
+constexpr size_t kAnswerBytesMax = 4 * kMiB;
 
 class Session {
 public:
     Session(RunWatch& watch, sys::ForegroundProgram& program, RunSubject subject, bool progress)
-        : watch_(watch), program_(program), subject_(std::move(subject)), progress_(progress) {}
+        : watch_(watch), program_(program), subject_(std::move(subject)), progress_(progress) {
+        if (subject_.options.control == config::Switch::kOff) return;
+        if (const auto listening = control_.listen(control::Kind::kRun); !listening) {
+            telemetry::log(telemetry::LogLevel::kInfo, "%s", listening.error().text);
+        }
+    }
 
     // Returns the status of waitpid(2).
     int stay() {
@@ -33,10 +41,7 @@ public:
                 sample(false);
                 next_sample_ns_ = now + kSampleEvery_ns;
             }
-            control_.serve([this] {
-                watch_.look();
-                return json_text(statistics(std::nullopt), -1);
-            });
+            control_.serve(this);
             wait_until(next_sample_ns_);
         }
         sample(true);
@@ -49,6 +54,13 @@ public:
     }
 
 private:
+    static void answer_statistics(control::Answer& answer, void* context) {
+        auto& session = *static_cast<Session*>(context);
+        session.watch_.look();
+        answer.text(json_text(session.statistics(std::nullopt), -1));
+    }
+    static constexpr control::Request kRequests[] = {{control::kStatistics, answer_statistics}};
+
     double elapsed_s() const { return static_cast<double>(sys::now_ns() - start_ns_) / 1e9; }
 
     void sample(bool is_last) {
@@ -60,7 +72,7 @@ private:
     // Or until something happens, the end of a process too: the others get its part of the budget.
     void wait_until(uint64_t time_ns) {
         std::vector<pollfd> polled = {{.fd = program_.fd(), .events = POLLIN, .revents = 0}};
-        control_.append_to(polled);
+        polled.push_back({.fd = control_.descriptor(), .events = POLLIN, .revents = 0});
         const size_t first_process = polled.size();
         for (const int process : watch_.descriptors()) {
             polled.push_back({.fd = process, .events = POLLIN, .revents = 0});
@@ -78,7 +90,7 @@ private:
     sys::ForegroundProgram& program_;
     RunSubject subject_;
     RunProgress progress_;
-    RunControl control_;
+    control::Server control_{kRequests, kAnswerBytesMax};
     uint64_t start_ns_ = sys::now_ns();
     uint64_t next_sample_ns_ = 0;
 };

@@ -76,6 +76,7 @@ struct PoolOptions {
     bool allow_tmpfs = false;
     std::string replacement = {};
     std::string background = {};
+    bool syscalls = false;
 };
 
 namespace detail {
@@ -91,7 +92,8 @@ struct PoolHandle {
         c_options.block_bytes = options.block_bytes;
         c_options.engine = options.engine.empty() ? nullptr : options.engine.c_str();
         c_options.read_ahead_blocks = options.read_ahead_blocks;
-        c_options.flags = options.allow_tmpfs ? HANARE_POOL_ALLOW_TMPFS : 0;
+        c_options.flags = (options.allow_tmpfs ? HANARE_POOL_ALLOW_TMPFS : 0) |
+                          (options.syscalls ? HANARE_POOL_SYSCALLS : 0);
         c_options.replacement = options.replacement.empty() ? nullptr : options.replacement.c_str();
         c_options.background = options.background.empty() ? nullptr : options.background.c_str();
         check(hanare_pool_open(&c_options, &pool));

@@ -13,10 +13,10 @@
  *   5. Sizes and addresses are in bytes.
  *
  * Limits to know: a system call that is given far memory fails with EFAULT where it is absent, and
- * where it would write to memory that has not been written since it was fetched or flushed.  Pin
- * the range first, with the access that the call needs (hanare_pin).  A child of fork() does not
- * inherit far memory: every call there returns FORKED, and touching far memory ends the child with
- * SIGBUS and one line of explanation.
+ * where it would write to memory that has not been written since it was fetched or flushed.  Open
+ * the pool with HANARE_POOL_SYSCALLS, or pin the range first, with the access that the call needs
+ * (hanare_pin).  A child of fork() does not inherit far memory: every call there returns FORKED,
+ * and touching far memory ends the child with SIGBUS and one line of explanation.
  */
 #ifndef HANARE_POOL_H
 #define HANARE_POOL_H
@@ -66,6 +66,10 @@ typedef struct hanare_pool_options {
 
 /* Accept a store directory on tmpfs (its blocks then occupy memory after all). */
 #define HANARE_POOL_ALLOW_TMPFS 0x1u
+/* The program's system calls may be given memory of this pool, absent or not, without a pin.  They
+ * are intercepted in the whole process from the first such pool on, which must be opened while
+ * there is one thread.  Option `syscalls` does the same. */
+#define HANARE_POOL_SYSCALLS 0x2u
 
 /* Opens a pool.  `options` may be NULL.  Options left at zero come from HANARE_* variables, the
  * configuration file and the built-in defaults, in this order.

@@ -9,15 +9,19 @@
 #include <string>
 
 #include "base/units.hpp"
+#include "capi/control.hpp"
 #include "capi/guard.hpp"
 #include "config/options.hpp"
 #include "hanare/hanare.h"
+#include "intercept/region_memory.hpp"
 #include "pager/pool_options.hpp"
 #include "pager/view.hpp"
 #include "telemetry/log.hpp"
 
 struct hanare_pool {
     std::unique_ptr<hanare::pager::Pool> pool;
+    hanare::capi::ControlledPool control;
+    bool serves_calls = false;  // its regions are for system calls, too
 };
 
 namespace hanare::capi {
@@ -67,6 +71,7 @@ config::Overrides overrides_of(const hanare_pool_options& given) {
     if ((given.flags & HANARE_POOL_ALLOW_TMPFS) != 0) {
         add(OptionId::allow_tmpfs, "true", "flags");
     }
+    if ((given.flags & HANARE_POOL_SYSCALLS) != 0) add(OptionId::syscalls, "on", "flags");
     if (given.replacement != nullptr) {
         add(OptionId::replacement, given.replacement, "replacement");
     }
@@ -74,23 +79,30 @@ config::Overrides overrides_of(const hanare_pool_options& given) {
     return overrides;
 }
 
-Result<std::unique_ptr<pager::Pool>> open_pool(const hanare_pool_options* given) {
+Result<hanare_pool*> open_pool(const hanare_pool_options* given) {
     HANARE_TRY_ASSIGN(const auto known, copy_options("hanare_pool_open", given));
-    if ((known.flags & ~HANARE_POOL_ALLOW_TMPFS) != 0) {
+    if ((known.flags & ~(HANARE_POOL_ALLOW_TMPFS | HANARE_POOL_SYSCALLS)) != 0) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "hanare_pool_open: flags 0x%x; allowed is HANARE_POOL_ALLOW_TMPFS",
+                    "hanare_pool_open: flags 0x%x; allowed are HANARE_POOL_ALLOW_TMPFS and "
+                    "HANARE_POOL_SYSCALLS",
                     known.flags);
     }
     HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
     telemetry::apply_log_options(options);
     HANARE_TRY_ASSIGN(const pager::PoolOptions pool, pager::pool_options(options));
-    auto opened = pager::Pool::open(pool);
-    if (opened) {
-        telemetry::log(telemetry::LogLevel::kInfo, "pool of %s over %s, engine %s",
-                       format_size(pool.local_bytes).c_str(), (*opened)->describe_store().c_str(),
-                       (*opened)->engine_name());
+    auto handle = std::make_unique<hanare_pool>();
+    handle->serves_calls = options.syscalls == config::Switch::kOn;
+    // Before the pool has a thread.
+    if (handle->serves_calls) {
+        HANARE_TRY(intercept::region_memory().begin());
+        intercept::region_memory().note_pool(pool.local_bytes);
     }
-    return opened;
+    HANARE_TRY_ASSIGN(handle->pool, pager::Pool::open(pool));
+    telemetry::log(telemetry::LogLevel::kInfo, "pool of %s over %s, engine %s",
+                   format_size(pool.local_bytes).c_str(), handle->pool->describe_store().c_str(),
+                   handle->pool->engine_name());
+    if (options.control == config::Switch::kOn) add_controlled(handle->control, *handle->pool);
+    return handle.release();
 }
 
 // An entry point that works on an open pool.
@@ -111,13 +123,18 @@ using hanare::capi::on_pool;
 using hanare::capi::report;
 using hanare::pager::Pool;
 
+namespace {
+
+uintptr_t owner_of(const hanare_pool* pool) { return reinterpret_cast<uintptr_t>(pool); }
+
+}  // namespace
+
 extern "C" {
 
 hanare_status hanare_pool_open(const hanare_pool_options* options, hanare_pool** pool) {
     if (pool == nullptr) return report(null_argument(__func__, "pool"));
     return guarded(__func__, [&]() -> Result<void> {
-        HANARE_TRY_ASSIGN(auto opened, hanare::capi::open_pool(options));
-        *pool = new hanare_pool{std::move(opened)};
+        HANARE_TRY_ASSIGN(*pool, hanare::capi::open_pool(options));
         return {};
     });
 }
@@ -125,6 +142,8 @@ hanare_status hanare_pool_open(const hanare_pool_options* options, hanare_pool**
 hanare_status hanare_pool_close(hanare_pool* pool) {
     return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
         HANARE_TRY(opened.check_unpinned());
+        hanare::capi::remove_controlled(pool->control);
+        hanare::intercept::region_memory().remove_all(owner_of(pool));
         delete pool;
         return {};
     });
@@ -135,13 +154,30 @@ hanare_status hanare_alloc(hanare_pool* pool, size_t bytes, const hanare_alloc_o
     if (address == nullptr) return report(null_argument(__func__, "address"));
     return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
         HANARE_TRY_ASSIGN(const auto known, hanare::capi::copy_options("hanare_alloc", options));
-        HANARE_TRY_ASSIGN(*address, opened.alloc(bytes, known.block_bytes));
+        HANARE_TRY_ASSIGN(void* const made, opened.alloc(bytes, known.block_bytes));
+        if (pool->serves_calls) {
+            const auto added = hanare::intercept::region_memory().add(
+                reinterpret_cast<uintptr_t>(made), hanare::round_up(bytes, hanare::kOsPageBytes),
+                owner_of(pool));
+            if (!added) {
+                static_cast<void>(opened.free(made));
+                return added;
+            }
+        }
+        *address = made;
         return {};
     });
 }
 
 hanare_status hanare_free(hanare_pool* pool, void* address) {
-    return on_pool(__func__, pool, [&](Pool& opened) { return opened.free(address); });
+    return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
+        auto& calls = hanare::intercept::region_memory();
+        const auto begin = reinterpret_cast<uintptr_t>(address);
+        const size_t bytes = pool->serves_calls ? calls.remove(begin, owner_of(pool)) : 0;
+        const auto freed = opened.free(address);
+        if (!freed && bytes != 0) HANARE_TRY(calls.add(begin, bytes, owner_of(pool)));
+        return freed;
+    });
 }
 
 hanare_status hanare_advise(hanare_pool* pool, const void* address, size_t bytes,

@@ -25,6 +25,7 @@ enum class Engine : uint8_t { kAuto, kSigbusMove, kSigbusCopy, kSegvRemap, kThre
 enum class Replacement : uint8_t { kSecondChance, kRoundRobin };
 enum class Background : uint8_t { kOn, kOff };
 enum class Io : uint8_t { kAuto, kUring, kSync };
+enum class Switch : uint8_t { kOn, kOff };
 enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
 
 // Named as the members of Options, so that a row of options.def has one name everywhere.

@@ -93,6 +93,8 @@ TEST_F(OptionsTest, DefaultsAreThoseOfTheTable) {
     EXPECT_EQ(options->io, Io::kAuto);
     EXPECT_TRUE(options->use_direct);
     EXPECT_FALSE(options->allow_tmpfs);
+    EXPECT_EQ(options->control, Switch::kOn);
+    EXPECT_EQ(options->syscalls, Switch::kOff);
     EXPECT_EQ(options->log_level, LogLevel::kWarn);
     EXPECT_EQ(options->store, "file:/var/tmp");
     EXPECT_TRUE(options->warnings.empty());
@@ -171,6 +173,7 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
          "replacement (flag --x): 'lru' is unknown; allowed is second_chance or round_robin"},
         {OptionId::background, "never",
          "background (flag --x): 'never' is unknown; allowed is on or off"},
+        {OptionId::control, "1", "control (flag --x): '1' is unknown; allowed is on or off"},
         {OptionId::use_direct, "2",
          "direct (flag --x): '2' is neither true nor false; allowed is true,"},
         {OptionId::log_level, "loud", "allowed is error, warn, info or debug"},

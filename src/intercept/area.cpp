@@ -24,6 +24,14 @@ constexpr std::byte kZeroPage[kOsPageBytes] = {};
 
 std::byte* pointer(uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
+// In local memory for good, protected by the kernel.
+bool is_guarded(RangeKind kind) {
+    return kind == RangeKind::kGuarded || kind == RangeKind::kSealed;
+}
+RangeKind guarded_by(int protection) {
+    return protection == PROT_NONE ? RangeKind::kSealed : RangeKind::kGuarded;
+}
+
 int64_t result_of(int status) { return status == 0 ? 0 : -errno; }
 
 }  // namespace
@@ -107,9 +115,7 @@ void Area::unmap(uintptr_t begin, uintptr_t end) {
 // What the kernel has mapped, or protects, becomes ordinary memory of the region again.
 void Area::give_back_to_pager(const Range& range) {
     const size_t bytes = range.end - range.begin;
-    if (range.kind == RangeKind::kGuarded) {
-        sys::raw::mprotect(pointer(range.begin), bytes, kReadWrite);
-    }
+    if (is_guarded(range.kind)) sys::raw::mprotect(pointer(range.begin), bytes, kReadWrite);
     if (range.kind != RangeKind::kForeign) return;
     for (uint32_t block = block_of(range.begin); block < block_behind(range.end); ++block) {
         const uintptr_t from = std::max(range.begin, address_of(block));
@@ -198,7 +204,8 @@ void Area::refresh_access(uintptr_t begin, uintptr_t end) {
         const uintptr_t to = address_of(block + 1);
         uint8_t access = region_.access_of(block).load() & (kStack | kGuarded);
         if (ranges_.any(from, to, RangeKind::kUsable) ||
-            ranges_.any(from, to, RangeKind::kGuarded)) {
+            ranges_.any(from, to, RangeKind::kGuarded) ||
+            ranges_.any(from, to, RangeKind::kSealed)) {
             access |= kUsable;
         }
         if (ranges_.any(from, to, RangeKind::kForeign)) access |= kForeign;
@@ -217,7 +224,8 @@ void Area::unpin_unless_needed(uint32_t block) {
     const uintptr_t from = address_of(block);
     const uintptr_t to = address_of(block + 1);
     if ((region_.access_of(block).load() & kGuarded) == 0 ||
-        ranges_.any(from, to, RangeKind::kGuarded) || ranges_.any(from, to, RangeKind::kForeign)) {
+        ranges_.any(from, to, RangeKind::kGuarded) || ranges_.any(from, to, RangeKind::kSealed) ||
+        ranges_.any(from, to, RangeKind::kForeign)) {
         return;
     }
     region_.access_of(block).fetch_and(static_cast<uint8_t>(~kGuarded));
@@ -228,8 +236,20 @@ void Area::unpin_unless_needed(uint32_t block) {
 int64_t Area::guard(uintptr_t begin, uintptr_t end, int protection) {
     for (uint32_t block = block_of(begin); block < block_behind(end); ++block) pin(block);
     if (sys::raw::mprotect(pointer(begin), end - begin, protection) != 0) return -errno;
-    ranges_.set(begin, end, RangeKind::kGuarded);
+    ranges_.set(begin, end, guarded_by(protection));
     return 0;
+}
+
+// It holds nothing any more, and so needs no protection by the kernel.
+void Area::forget_sealed(const Range& range) {
+    give_back_to_pager(range);
+    ranges_.set(range.begin, range.end, RangeKind::kReserved);
+    for (uint32_t block = block_of(range.begin); block < block_behind(range.end); ++block) {
+        clear_part(block, std::max(range.begin, address_of(block)),
+                   std::min(range.end, address_of(block + 1)));
+        unpin_unless_needed(block);
+    }
+    refresh_access(range.begin, range.end);
 }
 
 // No access, but what it holds is kept.
@@ -253,9 +273,12 @@ int64_t Area::protect_range(const Range& range, int protection) {
     if (range.kind == RangeKind::kForeign) {
         return result_of(sys::raw::mprotect(pointer(range.begin), bytes, protection));
     }
-    if (range.kind == RangeKind::kGuarded) {
+    if (is_guarded(range.kind)) {
         if (sys::raw::mprotect(pointer(range.begin), bytes, protection) != 0) return -errno;
-        if (protection != kReadWrite) return 0;
+        if (protection != kReadWrite) {
+            ranges_.set(range.begin, range.end, guarded_by(protection));
+            return 0;
+        }
         ranges_.set(range.begin, range.end, RangeKind::kUsable);
         for (uint32_t block = block_of(range.begin); block < block_behind(range.end); ++block) {
             unpin_unless_needed(block);
@@ -301,12 +324,14 @@ int64_t Area::advise(uintptr_t begin, uintptr_t end, int advice) {
     for (const Range& range : ranges_.overlapping(begin, end)) {
         if (range.begin != reached) result = -ENOMEM;
         reached = range.end;
-        if (range.kind == RangeKind::kForeign || (range.kind == RangeKind::kGuarded && !forgets)) {
+        if (range.kind == RangeKind::kForeign || (is_guarded(range.kind) && !forgets)) {
             if (sys::raw::madvise(pointer(range.begin), range.end - range.begin, advice) != 0) {
                 result = -errno;
             }
-        } else if (forgets && range.kind != RangeKind::kGuarded) {
+        } else if (forgets && !is_guarded(range.kind)) {
             clear(range.begin, range.end);
+        } else if (forgets && range.kind == RangeKind::kSealed) {
+            forget_sealed(range);
         } else if (forgets && advice != MADV_FREE) {
             result = -EINVAL;  // it would have to be written to; MADV_FREE may leave it as it is
         } else if (advice == MADV_WILLNEED) {

@@ -71,6 +71,7 @@ private:
     void pin(uint32_t block);
     void unpin_unless_needed(uint32_t block);
     void give_back_to_pager(const Range& range);
+    void forget_sealed(const Range& range);
     int64_t guard(uintptr_t begin, uintptr_t end, int protection);
     int64_t protect_range(const Range& range, int protection);
     int64_t reserve(const Range& range);

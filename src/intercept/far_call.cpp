@@ -12,6 +12,9 @@
 #include <ctime>
 
 #include "intercept/file_kinds.hpp"
+#include "pager/fault/pager.hpp"
+#include "pager/fault/region_table.hpp"
+#include "pager/fault/residency.hpp"
 #include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 
@@ -20,7 +23,6 @@ namespace hanare::intercept {
 namespace {
 
 using Kind = ArgumentKind;
-using pager::block_access::kUsable;
 
 // An argument of that size is copied; what may be transferred sooner than it is copied is held,
 // unless the call may sleep.
@@ -143,17 +145,11 @@ private:
 };
 
 struct HoldRequest {
-    pager::Region* region;
     const std::byte* begin;
     const std::byte* end;
     bool write;
+    pager::FrameTable* frames;  // the answer
 };
-
-pager::FrameTable& pool_frames(const Space& space) {
-    for (size_t index = 0;; ++index) {
-        if (pager::Region* region = space.region_at(index)) return region->pager->frames();
-    }
-}
 
 // Somebody may wait for what was held.
 void note_progress(void* frames) {
@@ -164,26 +160,31 @@ void note_progress(void* frames) {
 // A handler of the program's may never come back, and the block would stay on its way for ever.
 void hold_slowly(void* context) {
     const sys::SignalBlockButFaults signals;
-    const auto& request = *static_cast<const HoldRequest*>(context);
-    static_cast<void>(
-        request.region->pager->hold(*request.region, request.begin, request.end, request.write));
+    auto& request = *static_cast<HoldRequest*>(context);
+    pager::Region* const region = pager::region_table().enter(request.begin);
+    if (region == nullptr) return;
+    request.frames = &region->pager->frames();
+    const std::byte* const end = std::min<const std::byte*>(request.end, region->end());
+    static_cast<void>(region->pager->hold(*region, request.begin, end, request.write));
+    region->leave();
 }
 
 bool is_present(const pager::Region& region, uint64_t from, uint64_t to, bool write) {
+    const uint32_t first = region.index_of(pointer(from));
     const uint32_t last = region.index_of(pointer(to - 1));
-    for (uint32_t block = region.index_of(pointer(from)); block <= last; ++block) {
-        const uint32_t word = region.block(block).load();
-        const bool present = write ? pager::block_word::state(word) == pager::BlockState::kWritable
-                                   : pager::block_word::resident(word);
-        if (!present) return false;
+    for (uint32_t index = first; index <= last; ++index) {
+        const uint32_t first_part = index == first ? region.part_of(pointer(from)) : 0;
+        const uint32_t last_part =
+            index == last ? region.part_of(pointer(to - 1)) : region.parts_per_block - 1;
+        if (!pager::are_present(region, index, first_part, last_part, write)) return false;
     }
     return true;
 }
 
-bool is_far_message(const Space& space, const msghdr& message) {
+bool is_far_message(const FarMemory& memory, const msghdr& message) {
     const auto is_far = [&](const void* at, size_t bytes) {
         const auto begin = reinterpret_cast<uint64_t>(at);
-        return bytes != 0 && space.overlaps(begin, begin + bytes);
+        return bytes != 0 && memory.overlaps(begin, begin + bytes);
     };
     if (is_far(message.msg_name, message.msg_namelen) ||
         is_far(message.msg_control, message.msg_controllen) ||
@@ -199,12 +200,12 @@ bool is_far_message(const Space& space, const msghdr& message) {
 
 }  // namespace
 
-bool FarCall::is_wanted(const Space& space, const hook::SystemCall& call,
+bool FarCall::is_wanted(const FarMemory& memory, const hook::SystemCall& call,
                         const SystemCallArguments& row) {
     for (const Argument& argument : row.pointers()) {
         const uint64_t address = call.arguments[argument.index];
         if (address == 0) continue;
-        if (space.contains(address) || space.contains(address + kTextBytesMax)) return true;
+        if (memory.contains(address) || memory.contains(address + kTextBytesMax)) return true;
         if (argument.holds_addresses && argument.uncertain) continue;
         // What lies elsewhere may tell of far memory.
         if (argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut) {
@@ -212,16 +213,16 @@ bool FarCall::is_wanted(const Space& space, const hook::SystemCall& call,
             const uint64_t count = std::min(count_of(call, argument.size), kVectorsMax);
             for (uint64_t index = 0; index < count; ++index) {
                 const auto base = reinterpret_cast<uint64_t>(vectors[index].iov_base);
-                if (space.overlaps(base, base + vectors[index].iov_len)) return true;
+                if (memory.overlaps(base, base + vectors[index].iov_len)) return true;
             }
         } else if (argument.kind == Kind::kMessageIn || argument.kind == Kind::kMessageOut) {
-            if (is_far_message(space, *reinterpret_cast<const msghdr*>(address))) return true;
+            if (is_far_message(memory, *reinterpret_cast<const msghdr*>(address))) return true;
         } else if (argument.kind == Kind::kMessagesIn || argument.kind == Kind::kMessagesOut) {
             const auto* messages = reinterpret_cast<const mmsghdr*>(address);
             const uint64_t count = std::min(count_of(call, argument.size), kVectorsMax);
-            if (space.overlaps(address, address + count * sizeof(mmsghdr))) return true;
+            if (memory.overlaps(address, address + count * sizeof(mmsghdr))) return true;
             for (uint64_t index = 0; index < count; ++index) {
-                if (is_far_message(space, messages[index].msg_hdr)) return true;
+                if (is_far_message(memory, messages[index].msg_hdr)) return true;
             }
         } else if (argument.kind == Kind::kTexts) {
             return true;
@@ -230,7 +231,7 @@ bool FarCall::is_wanted(const Space& space, const hook::SystemCall& call,
             if (argument.size.kind != ArgumentSize::Kind::kCounted) continue;
             const uint64_t bytes =
                 count_of(call, argument.size) * argument.size.unit + argument.size.extra;
-            if (address + bytes > address && space.overlaps(address, address + bytes)) return true;
+            if (address + bytes > address && memory.overlaps(address, address + bytes)) return true;
         }
     }
     return false;
@@ -260,7 +261,7 @@ uint64_t FarCall::vectors_bytes(const Argument& argument) const {
     const uint64_t count = std::min(count_of(call_, argument.size), kVectorsMax);
     uint64_t bytes = 0;
     for (uint64_t index = 0; index < count; ++index) {
-        if (space_.overlaps(vectors[index].base, vectors[index].base + vectors[index].bytes)) {
+        if (memory_.overlaps(vectors[index].base, vectors[index].base + vectors[index].bytes)) {
             bytes += vectors[index].bytes;
         }
     }
@@ -378,7 +379,7 @@ int64_t FarCall::make_messages(const SystemCallArguments& row) {
     while (done < count && !patience.is_over()) {
         mmsghdr& message = messages[done];
         const auto at = reinterpret_cast<uint64_t>(&message);
-        if (is_far(at) && !space_.may_access(at, sizeof message)) {
+        if (is_far(at) && !memory_.may_access(at, sizeof message)) {
             result = -EFAULT;
             break;
         }
@@ -469,31 +470,27 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
     return result;
 }
 
-// Only where that brings nothing in: a part of a block may be present without the rest.
+// Only where that brings nothing in.
 bool FarCall::is_held_sooner(uint64_t address, uint64_t bytes, bool write) const {
-    if (bytes <= kCopiedSoonerBytesMax || !may_be_divided(call_.number) ||
-        !transfers_promptly(call_.arguments[0])) {
-        return false;
-    }
-    for (size_t index = 0; index < Space::kAreas; ++index) {
-        const pager::Region* const region = space_.region_at(index);
-        if (region == nullptr || pointer(address) < region->begin() ||
-            pointer(address + bytes) > region->end()) {
-            continue;
-        }
-        return is_present(*region, address, address + bytes, write);
-    }
-    return false;
+    if (bytes <= kCopiedSoonerBytesMax || !may_be_divided(call_.number)) return false;
+    const uint64_t end = address + bytes;
+    bool is_there = false;
+    memory_.for_each_part(address, end, [&](size_t index, uint64_t from, uint64_t to) {
+        if (from != address || to != end) return;
+        const pager::Region* const region = memory_.lasting_region(index);
+        is_there = region != nullptr && is_present(*region, from, to, write);
+    });
+    return is_there && transfers_promptly(call_.arguments[0]);
 }
 
 uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t bytes,
                         bool may_block) {
-    if (bytes == 0 || address + bytes < address || !space_.overlaps(address, address + bytes)) {
+    if (bytes == 0 || address + bytes < address || !memory_.overlaps(address, address + bytes)) {
         return address;
     }
     const bool writes = is_written(argument.kind);
     const uint64_t most = may_block ? kBounceBytesMaxAsleep : kBounceBytesMax;
-    if (bytes > most || !space_.may_access(address, bytes) ||
+    if (bytes > most || !memory_.may_access(address, bytes) ||
         is_held_sooner(address, bytes, writes)) {
         hold(address, bytes, writes);
         return address;
@@ -517,7 +514,7 @@ uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t byt
 }
 
 uint64_t FarCall::place_text(uint64_t address) {
-    if (!space_.overlaps(address, address + kTextBytesMax)) return address;
+    if (!memory_.overlaps(address, address + kTextBytesMax)) return address;
     std::byte* const local =
         bounce_.left() >= kTextBytesMax ? bounce_.take(kTextBytesMax) : nullptr;
     if (local == nullptr) {
@@ -526,7 +523,7 @@ uint64_t FarCall::place_text(uint64_t address) {
     }
     for (uint64_t at = 0; at < kTextBytesMax; ++at) {
         // Where the program has nothing mapped, that is what the kernel shall find, too.
-        if ((at == 0 || (address + at) % kPageBytes == 0) && !space_.may_access(address + at, 1)) {
+        if ((at == 0 || (address + at) % kPageBytes == 0) && !memory_.may_access(address + at, 1)) {
             return address;
         }
         local[at] = *pointer(address + at);
@@ -539,8 +536,8 @@ uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, b
                                 uint64_t bytes_max) {
     if (count == 0 || count > kVectorsMax) return address;
     const auto* vectors = reinterpret_cast<const Vector*>(address);
-    if (space_.overlaps(address, address + count * sizeof(Vector)) &&
-        !space_.may_access(address, count * sizeof(Vector))) {
+    if (memory_.overlaps(address, address + count * sizeof(Vector)) &&
+        !memory_.may_access(address, count * sizeof(Vector))) {
         return address;
     }
     auto* const local = reinterpret_cast<Vector*>(bounce_.take(count * sizeof(Vector)));
@@ -558,9 +555,9 @@ uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, b
         bytes_max -= bytes;
         local[index].base = base;
         local[index].bytes = bytes;
-        if (bytes == 0 || base + bytes < base || !space_.overlaps(base, base + bytes)) continue;
-        const bool copies =
-            bytes <= most && space_.may_access(base, bytes) && !is_held_sooner(base, bytes, writes);
+        if (bytes == 0 || base + bytes < base || !memory_.overlaps(base, base + bytes)) continue;
+        const bool copies = bytes <= most && memory_.may_access(base, bytes) &&
+                            !is_held_sooner(base, bytes, writes);
         std::byte* const copied = copies ? bounce_.take(bytes, base) : nullptr;
         if (copied == nullptr) {
             hold(base, bytes, writes);
@@ -578,8 +575,8 @@ uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, b
 }
 
 uint64_t FarCall::place_message(uint64_t address, bool writes, bool may_block) {
-    if (space_.overlaps(address, address + sizeof(msghdr)) &&
-        !space_.may_access(address, sizeof(msghdr))) {
+    if (memory_.overlaps(address, address + sizeof(msghdr)) &&
+        !memory_.may_access(address, sizeof(msghdr))) {
         return address;
     }
     const auto* message = reinterpret_cast<const msghdr*>(address);
@@ -613,13 +610,13 @@ uint64_t FarCall::place_texts(uint64_t address) {
     bool any = false;
     for (;; ++count) {
         const uint64_t at = address + count * 8;
-        if (!space_.may_access(at, 8)) return address;
+        if (!memory_.may_access(at, 8)) return address;
         any = any || is_far(at);
         const uint64_t text = *reinterpret_cast<const uint64_t*>(at);
         if (text == 0) break;
         for (uint64_t character = text;; ++character) {
             const bool begins = character == text || character % kPageBytes == 0;
-            if (begins && !space_.may_access(character, 1)) return address;
+            if (begins && !memory_.may_access(character, 1)) return address;
             any = any || (begins && is_far(character));
             ++bytes;
             if (*pointer(character) == std::byte{0}) break;
@@ -645,47 +642,50 @@ uint64_t FarCall::place_texts(uint64_t address) {
     return copied;
 }
 
+// Where memory ends that the program may access: the kernel transfers what is in front of that.
+uint64_t FarCall::accessible_end(const pager::Region& region, uint64_t from, uint64_t to) const {
+    while (from < to && !memory_.may_access(from, to - from)) {
+        const auto* last = region.address_of(region.index_of(pointer(to - 1)));
+        to = reinterpret_cast<uint64_t>(last);
+    }
+    return to;
+}
+
 // Published first, then looked at: whoever evicts does it the other way round.
 void FarCall::hold(uint64_t address, uint64_t bytes, bool write) {
-    const uint64_t end = address + bytes;
-    for (size_t index = 0; index < Space::kAreas; ++index) {
-        pager::Region* const region = space_.region_at(index);
-        if (region == nullptr) continue;
-        const uint64_t from = std::max(address, reinterpret_cast<uint64_t>(region->begin()));
-        uint64_t to = std::min(end, reinterpret_cast<uint64_t>(region->end()));
-        // The kernel transfers what is in front of memory that the program has not mapped.
-        while (from < to && !space_.may_access(from, to - from)) {
-            const auto* last = region->address_of(region->index_of(pointer(to - 1)));
-            to = reinterpret_cast<uint64_t>(last);
-        }
-        if (from >= to) continue;
+    memory_.for_each_part(address, address + bytes, [&](size_t index, uint64_t from, uint64_t to) {
+        pager::Region* const region = memory_.lasting_region(index);
+        if (region != nullptr) to = accessible_end(*region, from, to);
+        if (from >= to) return;
         pager::Holds::Hold* const held =
             holds_count_ < kHoldsMax
                 ? pager::holds.publish(from, to, reinterpret_cast<uintptr_t>(call_.stack))
                 : nullptr;
+        HoldRequest request;
+        request.begin = pointer(from);
+        request.end = pointer(to);
+        request.write = write;
+        request.frames = region != nullptr ? &region->pager->frames() : nullptr;
+        if (region == nullptr || !is_present(*region, from, to, write)) {
+            hook::hanare_hook_with_vector_registers(hold_slowly, &request);
+        }
         if (held != nullptr) {
+            frames_[holds_count_] = request.frames;
             holds_[holds_count_++] = held;
         } else {
             is_touched_ = true;
         }
-        if (is_present(*region, from, to, write)) continue;
-        HoldRequest request;
-        request.region = region;
-        request.begin = pointer(from);
-        request.end = pointer(to);
-        request.write = write;
-        hook::hanare_hook_with_vector_registers(hold_slowly, &request);
-    }
+    });
 }
 
 void FarCall::touch(uint64_t address, uint64_t bytes, bool write) {
-    if (bytes == 0 || address + bytes < address || !space_.overlaps(address, address + bytes)) {
+    if (bytes == 0 || address + bytes < address || !memory_.overlaps(address, address + bytes)) {
         return;
     }
     const uint64_t end = address + bytes;
     for (uint64_t at = address; at < end; at = (at / kPageBytes + 1) * kPageBytes) {
         if (!is_far(at)) continue;
-        if (!space_.may_access(at, 1)) return;
+        if (!memory_.may_access(at, 1)) return;
         is_touched_ = true;
         auto* const byte = reinterpret_cast<uint8_t*>(at);
         if (write) {
@@ -740,8 +740,9 @@ void FarCall::release() {
     for (size_t index = 0; index < holds_count_; ++index) {
         pager::Holds::release(*holds_[index]);
     }
-    if (holds_count_ > 0 && pool_frames(space_).is_waited_for()) {
-        hook::hanare_hook_with_vector_registers(note_progress, &pool_frames(space_));
+    for (size_t index = 0; index < holds_count_; ++index) {
+        if (frames_[index] == nullptr || !frames_[index]->is_waited_for()) continue;
+        hook::hanare_hook_with_vector_registers(note_progress, frames_[index]);
     }
     bounce_.leave();
 }

@@ -20,7 +20,8 @@
 #include "hook/rewrite/system_call.hpp"
 #include "intercept/arguments.hpp"
 #include "intercept/bounce.hpp"
-#include "intercept/space.hpp"
+#include "intercept/far_memory.hpp"
+#include "pager/fault/frame_table.hpp"
 #include "pager/fault/holds.hpp"
 
 namespace hanare::intercept {
@@ -28,14 +29,14 @@ namespace hanare::intercept {
 class FarCall {
 public:
     // `piece_bytes`: of far memory, held at a time.
-    FarCall(Space& space, hook::SystemCall& call, size_t piece_bytes)
-        : space_(space),
+    FarCall(FarMemory& memory, hook::SystemCall& call, size_t piece_bytes)
+        : memory_(memory),
           call_(call),
           bounce_(reinterpret_cast<uintptr_t>(call.stack)),
           piece_bytes_(piece_bytes) {}
 
     // Whether some argument lies in far memory.
-    static bool is_wanted(const Space& space, const hook::SystemCall& call,
+    static bool is_wanted(const FarMemory& memory, const hook::SystemCall& call,
                           const SystemCallArguments& row);
 
     // Makes it; the result.
@@ -55,7 +56,7 @@ private:
         uint64_t bytes;
     };
 
-    bool is_far(uint64_t address) const noexcept { return space_.contains(address); }
+    bool is_far(uint64_t address) const noexcept { return memory_.contains(address); }
     int64_t make_in_pieces(const SystemCallArguments& row, const Argument& argument);
     int64_t make_vector_in_pieces(const SystemCallArguments& row, const Argument& argument);
     int64_t make_messages(const SystemCallArguments& row);
@@ -73,6 +74,7 @@ private:
     uint64_t place_message(uint64_t address, bool writes, bool may_block);
     uint64_t place_texts(uint64_t address);
     void hold(uint64_t address, uint64_t bytes, bool write);
+    uint64_t accessible_end(const pager::Region& region, uint64_t from, uint64_t to) const;
     void touch(uint64_t address, uint64_t bytes, bool write);
     void copy_back(int64_t result);
     void copy_vectors_back(int64_t result);
@@ -83,7 +85,7 @@ private:
     static constexpr size_t kCopiesMax = 8;
     static constexpr size_t kHoldsMax = pager::Holds::kPerThread;
 
-    Space& space_;
+    FarMemory& memory_;
     hook::SystemCall& call_;
     BounceFrame bounce_;
     const size_t piece_bytes_;
@@ -101,6 +103,7 @@ private:
     const std::byte* message_local_ = nullptr;
     Copy copies_[kCopiesMax];
     pager::Holds::Hold* holds_[kHoldsMax];
+    pager::FrameTable* frames_[kHoldsMax];  // of what is held; nullptr: it was gone
 };
 
 }  // namespace hanare::intercept

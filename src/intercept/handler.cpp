@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "intercept/far_call.hpp"
+#include "intercept/far_arguments.hpp"
 #include "intercept/file_kinds.hpp"
 #include "intercept/forks.hpp"
 #include "pager/fault/handler.hpp"
@@ -27,7 +27,6 @@ using hook::Verdict;
 namespace {
 
 constinit Space* the_space = nullptr;
-constinit size_t piece_bytes = 0;
 
 // One call of the space's, made with vector registers saved.
 struct SpaceCall {
@@ -201,18 +200,9 @@ Verdict handle_mincore(SystemCall& call) {
 
 }  // namespace
 
-Verdict handle_arguments(SystemCall& call) {
-    const SystemCallArguments& row = arguments_of(call.number);
-    if (!FarCall::is_wanted(*the_space, call, row)) return Verdict::kNative;
-    the_space->count_protected_call();
-    FarCall far_call(*the_space, call, piece_bytes);
-    call.finish(far_call.make(row));
-    return Verdict::kDone;
-}
-
-void set_space(Space& space, size_t bytes_at_a_time) noexcept {
+void set_space(Space& space) noexcept {
     the_space = &space;
-    piece_bytes = bytes_at_a_time;
+    set_far_memory(space);
 }
 
 Space* space() noexcept { return the_space; }

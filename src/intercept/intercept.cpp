@@ -10,6 +10,7 @@
 
 #include "base/units.hpp"
 #include "intercept/arguments.hpp"
+#include "intercept/far_arguments.hpp"
 #include "intercept/handler.hpp"
 #include "pager/fault/handler.hpp"
 #include "sys/own_descriptors.hpp"
@@ -18,15 +19,9 @@ namespace hanare::intercept {
 
 namespace {
 
-constexpr uint64_t kPieceBytesMax = 4 * kMiB;
-constexpr uint64_t kPieceShare = 16;  // of local memory
-
 // Those with addresses, and those that make or change memory.
 std::vector<uint32_t> wanted_calls() {
-    std::vector<uint32_t> numbers;
-    for (uint32_t number = 0; number < kSystemCallsMax; ++number) {
-        if (!arguments_of(number).pointers().empty()) numbers.push_back(number);
-    }
+    std::vector<uint32_t> numbers = calls_with_addresses();
     for (const uint32_t number :
          {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_pkey_mprotect, SYS_mremap, SYS_madvise,
           SYS_mlock, SYS_mlock2, SYS_munlock, SYS_msync, SYS_mlockall, SYS_fork, SYS_close,
@@ -42,8 +37,8 @@ Result<hook::RewriteReport> begin(const SpaceOptions& options) {
     // It has to outlive every destructor of the program.
     sys::own_descriptors.begin();
     auto* const made = new Space(options);
-    set_space(*made, std::clamp<uint64_t>(options.pool.local_bytes / kPieceShare, 64 * kKiB,
-                                          kPieceBytesMax));
+    set_space(*made);
+    divide_local_memory(options.pool.local_bytes);
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
     HANARE_TRY_ASSIGN(const hook::RewriteReport report,

@@ -19,6 +19,7 @@ enum class RangeKind : uint8_t {
     kUsable,    // memory of the program's, kept by Hanare
     kReserved,  // not accessible (PROT_NONE); what it held is kept
     kGuarded,   // in local memory for good, with a protection that the kernel enforces
+    kSealed,    // the same, and that protection is PROT_NONE
     kForeign,   // mapped by the kernel alone: files, code, what is shared
 };
 
@@ -55,7 +56,7 @@ private:
     void remove(Map::const_iterator position);
 
     Map ranges_;
-    uint64_t bytes_[4] = {};
+    uint64_t bytes_[5] = {};
 };
 
 // Runs of blocks [begin, end) that are free.

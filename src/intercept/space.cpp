@@ -87,6 +87,7 @@ void Space::open() {
         failed_ = true;
         std::snprintf(failure_, sizeof failure_, "%s", opened.error().text);
     } else {
+        if (is_child_) pool_->pager().set_on_need(child_hooks_.needs_memory);
         open_mappings();
         open_heap();
         open_.store(true, std::memory_order_release);
@@ -108,8 +109,7 @@ Result<Area*> Space::adopt(AreaIndex index, sys::Mapping range) {
     HANARE_TRY_ASSIGN(pager::Region* const region, pool_->adopt(std::move(range)));
     areas_[index].emplace(*pool_, *region, index == kMappings);
     regions_[index].store(region, std::memory_order_release);
-    bounds_[index].bytes.store(region->range.bytes(), std::memory_order_relaxed);
-    bounds_[index].begin.store(areas_[index]->begin(), std::memory_order_relaxed);
+    set_range(index, areas_[index]->begin(), region->range.bytes());
     return &*areas_[index];
 }
 
@@ -388,6 +388,7 @@ void Space::finish_fork(bool has_row, uint32_t row,
 
 int Space::become_child(bool has_row, uint32_t row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     const int error = has_row ? pool_->become_child(row, child_hooks_.needs_memory) : 0;
+    is_child_ = true;
     lock_.unlock();
     if (error == 0 && child_hooks_.began != nullptr) child_hooks_.began();
     return error;

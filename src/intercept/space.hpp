@@ -20,6 +20,7 @@
 
 #include "base/result.hpp"
 #include "intercept/area.hpp"
+#include "intercept/far_memory.hpp"
 #include "pager/pool.hpp"
 #include "sys/lock.hpp"
 
@@ -34,41 +35,19 @@ struct SpaceOptions {
 // A system call that was not for us: the kernel answers it.
 inline constexpr int64_t kKernelAnswers = INT64_MIN;
 
-class Space {
+class Space final : public FarMemory {
 public:
     explicit Space(const SpaceOptions& options);
 
-    // Whether an address may be of adopted memory; nothing but comparisons.
-    bool contains(uintptr_t address) const noexcept {
-        for (const Bounds& bounds : bounds_) {
-            const uintptr_t begin = bounds.begin.load(std::memory_order_relaxed);
-            if (address - begin < bounds.bytes.load(std::memory_order_relaxed)) return true;
-        }
-        return false;
-    }
-    // The same of a range.
-    bool overlaps(uintptr_t begin, uintptr_t end) const noexcept {
-        for (const Bounds& bounds : bounds_) {
-            const uintptr_t from = bounds.begin.load(std::memory_order_relaxed);
-            const size_t bytes = bounds.bytes.load(std::memory_order_relaxed);
-            if (bytes != 0 && begin < from + bytes && from < end) return true;
-        }
-        return false;
-    }
     // Whether the program may access what of the range is adopted memory.
-    bool may_access(uintptr_t address, size_t bytes) const noexcept;
+    bool may_access(uintptr_t address, size_t bytes) const noexcept override;
     // The region of an area; nullptr if there is none.
     static constexpr size_t kAreas = 3;
     pager::Region* region_at(size_t area) const noexcept {
         return regions_[area].load(std::memory_order_acquire);
     }
+    pager::Region* lasting_region(size_t area) const noexcept override { return region_at(area); }
     uint64_t threshold_bytes() const noexcept { return options_.threshold_bytes; }
-    void count_protected_call() noexcept {
-        protected_calls_.fetch_add(1, std::memory_order_relaxed);
-    }
-    uint64_t protected_calls() const noexcept {
-        return protected_calls_.load(std::memory_order_relaxed);
-    }
 
     bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
     // Returns when memory is adopted, or cannot be.  For a thread that does nothing else.
@@ -113,10 +92,6 @@ public:
 
 private:
     enum AreaIndex : size_t { kMappings, kHeap, kStatic };
-    struct Bounds {
-        std::atomic<uintptr_t> begin{0};
-        std::atomic<size_t> bytes{0};
-    };
     class Lock;
 
     void open() HANARE_REQUIRES(lock_);
@@ -139,13 +114,12 @@ private:
     sys::RankedLock lock_{sys::LockRank::kSpace};
     std::unique_ptr<pager::Pool> pool_;
     std::array<std::optional<Area>, kAreas> areas_;
-    std::array<Bounds, kAreas> bounds_;
     std::array<std::atomic<pager::Region*>, kAreas> regions_{};
     std::atomic<bool> open_{false};
     std::atomic<uint32_t> is_decided_{0};  // a futex
-    std::atomic<uint64_t> protected_calls_{0};
     std::atomic<uint64_t> forks_{0};
     ChildHooks child_hooks_;
+    bool is_child_ = false;  // of a fork
     bool failed_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     const uintptr_t first_break_;

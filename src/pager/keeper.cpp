@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/units.hpp"
+#include "pager/fault/holds.hpp"
 #include "sys/clock.hpp"
 #include "sys/futex.hpp"
 #include "sys/signal.hpp"
@@ -71,6 +72,22 @@ void Keeper::sleep() noexcept {
     asleep_.store(false, std::memory_order_seq_cst);
 }
 
+void Keeper::watch(int descriptor, void (*readable)() noexcept) noexcept {
+    readable_.store(readable, std::memory_order_relaxed);
+    watched_.store(descriptor, std::memory_order_relaxed);
+    watch_changes_.fetch_add(1, std::memory_order_release);
+    kick();
+}
+
+void Keeper::serve_watched() noexcept {
+    const uint32_t changes = watch_changes_.load(std::memory_order_acquire);
+    if (changes != watch_changes_seen_) {
+        watch_changes_seen_ = changes;
+        channel_->watch(watched_.load(std::memory_order_relaxed));
+    }
+    if (changes != 0 && channel_->take_watched()) readable_.load(std::memory_order_relaxed)();
+}
+
 void Keeper::stop() noexcept {
     if (!running_) return;
     stopping_.store(true, std::memory_order_seq_cst);
@@ -123,6 +140,7 @@ void Keeper::loop() noexcept {
                 tick_();
             }
         }
+        serve_watched();
         bool progress = complete_some();
         progress |= submit_waiting();
         progress |= read_ahead_some();
@@ -370,6 +388,13 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
                     return Step::kNext;
                 }
                 if (block.try_enter(word, BlockState::kWithdrawing)) {
+                    // A system call that uses it is a pin that nobody has to ask for.
+                    if (holds.living_cover(job.region->address_of(job.next),
+                                           job.region->block_bytes)) {
+                        block.leave(block_word::state(word));
+                        if ((word & block_word::kDirty) != 0) ++job.pinned_dirty;
+                        return Step::kNext;
+                    }
                     flush_mapped(job, block);
                     return Step::kNext;
                 }

@@ -48,6 +48,11 @@ public:
     void pause() noexcept;
     void resume() noexcept;
 
+    // From now on the keeper's thread calls `readable` when the descriptor is, soon if not at once;
+    // -1: no more, though a call may be under way.  It neither waits nor allocates, nor takes a
+    // lock that anybody holds who waits for the keeper.  Any thread.
+    void watch(int descriptor, void (*readable)() noexcept) noexcept;
+
     // Finishes what is in flight and joins the thread.  Idempotent.
     void stop() noexcept;
 
@@ -60,6 +65,7 @@ public:
 private:
     void loop() noexcept;
     void sleep() noexcept;
+    void serve_watched() noexcept;
     void stay_paused() noexcept;
     bool complete_some() noexcept;
     bool submit_waiting() noexcept;
@@ -89,6 +95,10 @@ private:
     void (*tick_)() noexcept = nullptr;
     int tick_every_ms_ = -1;
     uint64_t ticked_ns_ = 0;
+    std::atomic<int> watched_{-1};
+    std::atomic<void (*)() noexcept> readable_{nullptr};
+    std::atomic<uint32_t> watch_changes_{0};
+    uint32_t watch_changes_seen_ = 0;  // the keeper's own
     std::atomic<bool> stopping_{false};
     std::atomic<bool> works_{false};    // the loop has begun
     std::atomic<uint32_t> pausing_{0};  // futexes

@@ -207,6 +207,7 @@ Result<Region*> Pool::adopt(sys::Mapping range) {
                           engine_->name(), format_size(region->range.bytes()).c_str(),
                           static_cast<void*>(region->begin()));
     }
+    if (engine_->moves_parts() && region->parts_per_block > 1) make_shelf(*region);
     const sys::LockGuard table_guard(region_table_lock);
     HANARE_TRY(region_table().publish(*region));
     regions_.push_back(std::move(region));
@@ -251,7 +252,10 @@ int Pool::become_child(uint32_t row, void (*on_need)(Pager& pager) noexcept) noe
 }
 
 int Pool::watch_again(Region& region) noexcept {
-    const int error = engine_->watch_again(region.begin(), region.range.bytes());
+    int error = engine_->watch_again(region.begin(), region.range.bytes());
+    if (error == 0 && region.has_shelf()) {
+        error = engine_->watch_again(region.shelf.address(), region.shelf.bytes());
+    }
     if (error != 0 || !engine_->loses_protection()) return error;
     const uint32_t used = region.used_blocks.load(std::memory_order_relaxed);
     for (uint32_t index = 0; index < used; ++index) {
@@ -259,6 +263,15 @@ int Pool::watch_again(Region& region) noexcept {
         if (const int failed = pager_->protect_again(region, index); failed != 0) return failed;
     }
     return 0;
+}
+
+// Without one, sparse blocks are evicted as a whole.
+void Pool::make_shelf(Region& region) {
+    auto shelf = sys::Mapping::reserve(region.range.bytes(), region.block_bytes);
+    if (!shelf || engine_->attach_arena(shelf->address(), shelf->bytes()) != 0) return;
+    shelf->advise(MADV_NOHUGEPAGE);
+    shelf->advise(MADV_DONTDUMP);
+    region.shelf = std::move(*shelf);
 }
 
 Result<void> Pool::make_places(Region& region) {
@@ -562,13 +575,27 @@ Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirt
 Result<void> Pool::stats(const void* address, hanare_counters& counters) {
     const sys::SignalBlock signals;
     const sys::LockGuard guard(lock_);
-    pager_->poll_reads();
-    hanare_counters sum = {};
     const Region* only = address == nullptr ? nullptr : find(address);
     if (address != nullptr && only == nullptr) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "%p is not inside a region of this pool",
                     address);
     }
+    counters = add_up(only);
+    return {};
+}
+
+bool Pool::try_stats(hanare_counters& counters) noexcept {
+    const sys::SignalBlock signals;
+    if (!lock_.try_lock()) return false;
+    counters = add_up(nullptr);
+    lock_.unlock();
+    return true;
+}
+
+// `only`: of this region; nullptr: of all, also those that have ended.
+hanare_counters Pool::add_up(const Region* only) noexcept {
+    pager_->poll_reads();
+    hanare_counters sum = {};
     if (only == nullptr) sum = ended_;
     for (const auto& region : regions_) {
         if (only != nullptr && region.get() != only) continue;
@@ -587,8 +614,7 @@ Result<void> Pool::stats(const void* address, hanare_counters& counters) {
     sum.budget_bytes = usage.budget_bytes;
     if (only == nullptr) sum.metadata_bytes = usage.metadata_bytes;
     if (only != nullptr) sum.block_bytes = only->block_bytes;
-    counters = sum;
-    return {};
+    return sum;
 }
 
 }  // namespace hanare::pager

@@ -78,6 +78,9 @@ public:
     // address nullptr: everything.
     Result<void> flush(const void* address, uint64_t bytes);
     Result<void> stats(const void* address, hanare_counters& counters);
+    // Of everything; false, and nothing is changed, while somebody is about to change the regions.
+    // Never waits: for the keeper's thread.
+    bool try_stats(hanare_counters& counters) noexcept;
     // A descriptor of the region's memory, for reading; the caller's.
     Result<int> export_region(const void* address);
 
@@ -103,10 +106,12 @@ private:
 
     Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
     Result<void> make_table(Region& region);
+    void make_shelf(Region& region);
     Result<void> make_places(Region& region);
     int watch_again(Region& region) noexcept;
     Result<uint64_t> choose_block_bytes(uint64_t bytes, uint64_t wanted) HANARE_REQUIRES(lock_);
     std::vector<BlockExtent> extents() HANARE_REQUIRES(lock_);
+    hanare_counters add_up(const Region* only) noexcept HANARE_REQUIRES(lock_);
     // What becomes of the pages of its frames: the pool ends, too, or has a use for them.
     enum class Pages { kDropped, kKept };
     void end_region(Region& region, Pages pages) noexcept HANARE_REQUIRES(lock_);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "intercept/intercept.hpp"
+#include "run/control.hpp"
 #include "run/report.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
@@ -15,6 +16,11 @@ namespace {
 
 constexpr int kReportEvery_ms = 100;
 
+void tick() noexcept {
+    report_figures();
+    offer_control();
+}
+
 void* attend(void*) {
     const sys::SignalBlock none_here;
     const sys::OwnThread own;
@@ -25,7 +31,7 @@ void* attend(void*) {
                        space.failure());
         return nullptr;
     }
-    space.pool()->keeper().serve(report_figures, kReportEvery_ms);
+    space.pool()->keeper().serve(tick, kReportEvery_ms);
 }
 
 }  // namespace

@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
 #include "intercept/intercept.hpp"
+#include "run/control.hpp"
+#include "sys/clock.hpp"
 #include "sys/lock.hpp"
+#include "sys/process_end.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/thread_state.hpp"
@@ -25,12 +30,16 @@ struct Report {
     RunPage* page = nullptr;
     RunRow* row = nullptr;
     uint64_t far_bytes = 0;    // as it was added to the page's last
-    uint64_t local_bytes = 0;  // of the budget, where there is no page
+    uint64_t local_bytes = 0;  // of the budget, for all processes together
+    uint64_t share_bytes = 0;  // of that, this process's part
     bool is_child = false;     // without an attendant
+    bool answers = false;      // at a control socket
     hook::RewriteReport sites;
 };
 constinit Report report;
 constinit std::atomic<bool> busy{false};
+// For the figures of a process that has no row.
+constinit RunRow row_of_its_own;
 
 RunPage* map_page(const char* path) {
     auto memory = sys::map_shared_file(path, sizeof(RunPage));
@@ -69,16 +78,23 @@ RunRow* take_row() noexcept {
     return nullptr;
 }
 
+void begin_row(RunRow& row) noexcept {
+    row.process_id.store(getpid());
+    const std::array<char, 16> name = sys::thread_name();
+    for (size_t i = 0; i < name.size(); ++i) row.command[i].store(name[i]);
+#define HANARE_RUN_CLEAR(field, text) row.field.store(0);
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
+#undef HANARE_RUN_CLEAR
+    row.answers.store(report.answers ? 1 : 0);
+}
+
 RunRow* claim_row() noexcept {
     RunRow* const row = take_row();
     if (row == nullptr) return nullptr;
-    row->process_id.store(getpid());
-    const std::array<char, 16> name = sys::thread_name();
-    for (size_t i = 0; i < name.size(); ++i) row->command[i].store(name[i]);
-#define HANARE_RUN_CLEAR(field, text) row->field.store(0);
-    HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
-#undef HANARE_RUN_CLEAR
+    begin_row(*row);
     row->divided_among.store(0);
+    row->present_bytes.store(0);
+    row->activity.store(0);
     row->shares.store(1);
     report.page->sharers.fetch_add(1);
     report.page->processes.fetch_add(1);
@@ -92,11 +108,41 @@ void raise(std::atomic<uint64_t>& peak, uint64_t value) noexcept {
     }
 }
 
+RunRow& current_row() noexcept { return report.row != nullptr ? *report.row : row_of_its_own; }
+
+// Older counts tell nothing.
+constexpr uint64_t kActivityNs = 1'000'000'000;
+// One part in so many of the budget is divided evenly, the rest by activity.
+constexpr uint64_t kEvenShare = 4;
+
+void note_activity(RunRow& row, uint64_t faults) noexcept {
+    static uint64_t faults_before = 0;
+    static uint64_t counted_ns = 0;
+    const uint64_t now_ns = sys::now_ns();
+    const uint64_t passed_ns = std::min(now_ns - counted_ns, kActivityNs);
+    const uint64_t before = row.activity.load(std::memory_order_relaxed);
+    const uint64_t kept = before / kActivityNs * (kActivityNs - passed_ns) +
+                          before % kActivityNs * (kActivityNs - passed_ns) / kActivityNs;
+    row.activity = kept + (faults - std::min(faults, faults_before));
+    row.active_ns = now_ns;
+    faults_before = faults;
+    counted_ns = now_ns;
+}
+
+// Figures are taken ten times a second: what a program has had in between, or in a short life, is
+// known of each kind of memory alone.  A child inherits these, and they are not its own.
+uint64_t own_peak(const intercept::Space::Figures& figures) noexcept {
+    if (report.is_child) return figures.far_bytes;
+    return std::max({figures.far_bytes, figures.heap_bytes_peak, figures.static_bytes_peak,
+                     figures.mapping_bytes_peak});
+}
+
 void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
-    RunRow& row = *report.row;
+    RunRow& row = current_row();
+    if (row.process_id.load() != getpid()) begin_row(row);
     const intercept::Space::Figures figures = space.figures();
     row.far_bytes = figures.far_bytes;
-    raise(row.far_bytes_peak, figures.far_bytes);
+    raise(row.far_bytes_peak, own_peak(figures));
     row.local_bytes = counters.resident_bytes;
     raise(row.local_bytes_peak, counters.resident_bytes);
     row.budget_bytes = counters.budget_bytes;
@@ -104,6 +150,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.static_bytes_peak = figures.static_bytes_peak;
     row.mapping_bytes_peak = figures.mapping_bytes_peak;
     row.wait_ns = space.pool()->pager().wait_ns();
+    note_activity(row, counters.read_faults + counters.write_faults + counters.upgrade_faults);
     row.faults = counters.read_faults + counters.write_faults + counters.upgrade_faults;
     row.read_bytes = counters.read_bytes;
     row.written_bytes = counters.written_bytes;
@@ -111,11 +158,35 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.rewritten_sites = report.sites.rewritten;
     row.left_sites = report.sites.left;
     row.forks = space.forks();
+    if (report.row == nullptr) return;
     const uint64_t far = figures.far_bytes;
     const uint64_t total =
         report.page->far_bytes.fetch_add(far - report.far_bytes) + (far - report.far_bytes);
     report.far_bytes = far;
-    raise(report.page->far_bytes_peak, total);
+    raise(report.page->far_bytes_peak, std::max(total, own_peak(figures)));
+}
+
+// Of what all processes may have, this one's part: some of it evenly, the rest by activity; but it
+// grows only into what the others have given up.
+uint64_t share_of_budget(uint32_t sharers) noexcept {
+    if (report.row == nullptr || sharers == 1) return report.local_bytes / sharers;
+    const uint64_t now_ns = sys::now_ns();
+    uint64_t activity = 0;
+    uint64_t others_bytes = 0;
+    for (const RunRow& row : report.page->rows) {
+        if (row.shares.load() != 1 || row.state.load() != RunRow::kLive) continue;
+        if (now_ns - std::min(now_ns, row.active_ns.load()) < kActivityNs) activity += row.activity;
+        if (&row != report.row) others_bytes += row.present_bytes.load();
+    }
+    const uint64_t even = report.local_bytes / kEvenShare / sharers;
+    const uint64_t rest = report.local_bytes - even * sharers;
+    uint64_t share = even + rest / sharers;
+    if (activity > 0) {
+        const uint64_t mine = std::min(report.row->activity.load(), activity);
+        share = even + rest / activity * mine + rest % activity * mine / activity;
+    }
+    const uint64_t left = report.local_bytes - std::min(report.local_bytes, others_bytes);
+    return std::max(even, std::min(share, std::max(left, report.share_bytes)));
 }
 
 // What the program has in local memory besides what Hanare keeps for it is part of what it may
@@ -124,9 +195,11 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
 uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexcept {
     const uint32_t sharers =
         report.page == nullptr ? 1 : std::max<uint32_t>(report.page->sharers.load(), 1);
-    const uint64_t share = report.local_bytes / sharers;
+    const uint64_t share = share_of_budget(sharers);
+    report.share_bytes = share;
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
     const uint64_t present = sys::anonymous_bytes();
+    if (report.row != nullptr) report.row->present_bytes = present;
     const uint64_t others = present > kept ? present - kept : 0;
     pool.set_budget(share > others ? share - others : 0);
     return sharers;
@@ -134,15 +207,28 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
 
 [[gnu::destructor]] void report_at_exit() { report_figures(); }
 
+void tell(control::Answer& answer, const RunRow& row) noexcept {
+    char name[16];
+    for (size_t i = 0; i < sizeof name; ++i) name[i] = row.command[i].load();
+    answer.member("command", std::string_view(name, strnlen(name, sizeof name)));
+#define HANARE_RUN_TELL(field, text) answer.member(#field, row.field.load());
+    HANARE_RUN_FIGURE_MAP(HANARE_RUN_TELL)
+#undef HANARE_RUN_TELL
+}
+
 // What a child knows of the others.
 uint32_t sharers_seen = 0;
+uint64_t shared_ns = 0;  // when it asked for its part last
 
 void begin_child() noexcept {
     report.row = nullptr;
     report.is_child = true;
     report.far_bytes = 0;
+    report.share_bytes = 0;
     sharers_seen = 0;
+    shared_ns = 0;
     busy.store(false);
+    abandon_control_in_child();
 }
 
 bool others_have_made_room() noexcept {
@@ -158,14 +244,20 @@ bool others_have_made_room() noexcept {
     return true;
 }
 
-// A child has no attendant: it asks for its part of the budget itself, when it needs memory, and
-// each time that there are more processes or fewer.  The others need a moment to make room for it.
+// A child has no attendant: it asks for its part of the budget itself, when it needs memory, now
+// and then.  The others need a moment to make room for it at first.
 void share_budget(pager::Pager&) noexcept {
     constexpr uint32_t kTriesMax = 200;
     constexpr uint32_t kPause_us = 10'000;
+    constexpr uint64_t kEveryNs = 100'000'000;
     if (report.page == nullptr) return;
     const bool is_first = report.row == nullptr;
-    if (!is_first && report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) return;
+    const uint64_t now_ns = sys::now_ns();
+    if (!is_first && now_ns - shared_ns < kEveryNs &&
+        report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) {
+        return;
+    }
+    shared_ns = now_ns;
     report_figures();
     if (report.row == nullptr) return;
     sharers_seen = report.page->sharers.load();
@@ -192,12 +284,32 @@ void report_figures() noexcept {
     static_cast<void>(space->pool()->stats(nullptr, counters));
     if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
     const uint32_t sharers = adapt_budget(*space->pool(), counters);
-    if (report.row != nullptr) {
-        static_cast<void>(space->pool()->stats(nullptr, counters));
-        write_row(*space, counters);
-        report.row->divided_among.store(report.is_child ? 0 : sharers);
-    }
+    static_cast<void>(space->pool()->stats(nullptr, counters));
+    write_row(*space, counters);
+    if (report.row != nullptr) report.row->divided_among.store(report.is_child ? 0 : sharers);
     busy.store(false);
+}
+
+void note_answers(bool answers) noexcept {
+    report.answers = answers;
+    if (report.row != nullptr) report.row->answers.store(answers ? 1 : 0);
+}
+
+void tell_figures(control::Answer& answer) noexcept { tell(answer, current_row()); }
+
+// One that was killed stands there until `hanare run` takes it out, if that still lives.
+void tell_others(control::Answer& answer) noexcept {
+    if (report.page == nullptr) return;
+    for (const RunRow& row : report.page->rows) {
+        const pid_t process = row.process_id.load();
+        if (row.state.load() != RunRow::kLive || row.answers.load() != 0 || process == getpid() ||
+            !sys::exists(process)) {
+            continue;
+        }
+        answer.open('{').member("process_id", static_cast<uint64_t>(process));
+        tell(answer, row);
+        answer.close('}');
+    }
 }
 
 }  // namespace hanare::run

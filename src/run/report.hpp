@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "control/answer.hpp"
 #include "hook/system_calls.hpp"
 
 namespace hanare::run {
@@ -15,5 +16,13 @@ void open_report(const hook::RewriteReport& report, uint64_t local_bytes);
 
 // Writes how things are now, and adapts the budget, if memory has been adopted.
 void report_figures() noexcept;
+
+// Whether this process tells its figures itself, at a control socket.
+void note_answers(bool answers) noexcept;
+
+// As members of an object, what report_figures() has written last.
+void tell_figures(control::Answer& answer) noexcept;
+// As objects, those of the run's other processes that do not answer themselves.
+void tell_others(control::Answer& answer) noexcept;
 
 }  // namespace hanare::run

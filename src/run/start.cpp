@@ -10,6 +10,7 @@
 #include "intercept/intercept.hpp"
 #include "pager/pool_options.hpp"
 #include "run/attendant.hpp"
+#include "run/control.hpp"
 #include "sys/signal_stack.hpp"
 #include "telemetry/log.hpp"
 
@@ -29,6 +30,7 @@ bool is_verbose() { return std::getenv("HANARE_RUN_VERBOSE") != nullptr; }
 Result<intercept::SpaceOptions> load_space_options() {
     HANARE_TRY_ASSIGN(const config::Options options, config::load_from_environment());
     telemetry::apply_log_options(options);
+    if (options.control == config::Switch::kOn) want_control();
     intercept::SpaceOptions space;
     HANARE_TRY_ASSIGN(space.pool, pager::pool_options(options));
     space.pool.starts_keeper = false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/store_test_support.hpp"
+#include "sys/event.hpp"
 #include "sys/uring.hpp"
 
 namespace hanare::store {
@@ -410,6 +411,56 @@ TEST_F(StoreTest, ChannelFallsBackWhenTheRingIsRefusedLater) {
     ASSERT_TRUE((*channel)->submit(one));
     EXPECT_EQ((*channel)->next_completed(), &one) << "completed at once";
     EXPECT_EQ(one.status, HANARE_STATUS_OK);
+}
+
+TEST_P(Channel, WatchedDescriptorEndsTheWaitAsOftenAsItIsReadable) {
+    open();
+    auto first = sys::EventFd::open();
+    auto second = sys::EventFd::open();
+    ASSERT_TRUE(first && second);
+    channel_->watch(first->number());
+    channel_->take_watched();  // whether it was readable before need not be known
+    channel_->wait(1);
+    EXPECT_FALSE(channel_->take_watched());
+    for (int turn = 0; turn < 3; ++turn) {
+        std::thread other([&] { first->post(); });
+        while (!channel_->take_watched()) channel_->wait(-1);
+        other.join();
+        first->clear();
+        channel_->take_watched();
+        channel_->wait(1);
+        EXPECT_FALSE(channel_->take_watched());
+    }
+    // Another one in its place.
+    channel_->watch(second->number());
+    channel_->take_watched();
+    first->post();
+    channel_->wait(1);
+    EXPECT_FALSE(channel_->take_watched());
+    std::thread other([&] { second->post(); });
+    while (!channel_->take_watched()) channel_->wait(-1);
+    other.join();
+    // And none; to be notified works as before.
+    channel_->watch(-1);
+    EXPECT_FALSE(channel_->take_watched());
+    std::thread notifier([&] { channel_->notify(); });
+    channel_->wait(-1);
+    notifier.join();
+}
+
+TEST_P(Channel, WatchedDescriptorIsSeenWhileTransfersGoOn) {
+    open();
+    auto event = sys::EventFd::open();
+    ASSERT_TRUE(event);
+    channel_->watch(event->number());
+    channel_->take_watched();
+    event->post();
+    bool seen = false;
+    const Buffer buffer(64 * kKiB);
+    while (!seen) {
+        EXPECT_EQ(run(IoKind::kWrite, 0, buffer), HANARE_STATUS_OK);
+        seen = channel_->take_watched();
+    }
 }
 
 }  // namespace

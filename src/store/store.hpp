@@ -57,6 +57,11 @@ public:
     virtual void wait(int timeout_ms) noexcept = 0;
     // Ends the current or next wait().  Any thread, async-signal-safe.
     virtual void notify() noexcept = 0;
+    // From now on wait() returns, too, when this descriptor is readable, until take_watched() has
+    // been asked; -1: none any more.  By the thread that waits.
+    virtual void watch(int descriptor) noexcept = 0;
+    // Whether it may have become readable since the last call.  Never waits.
+    virtual bool take_watched() noexcept = 0;
     // Transfers started and not yet returned by next_completed().
     virtual size_t in_flight() const noexcept = 0;
 };

@@ -11,8 +11,12 @@ namespace {
 
 // Requests are at least 4 KiB: more in flight than this gains nothing on any device we know.
 constexpr uint32_t kRingEntries = 256;
-constexpr size_t kRequestsMax = kRingEntries - 1;  // one entry is the watched event's
-constexpr uint64_t kEventTag = 0;                  // others are addresses of requests
+// Entries are left for the event's poll, the watched descriptor's, and one that is watched no more.
+constexpr size_t kRequestsMax = kRingEntries - 3;
+// Other tags are addresses of requests.
+constexpr uint64_t kEventTag = 0;
+constexpr uint64_t kWatchedTagMin = 1;
+constexpr uint64_t kWatchedTagMax = 4095;
 
 sys::inject::Call call_of(const IoRequest& request) {
     return request.kind == IoKind::kRead ? sys::inject::Call::kRead : sys::inject::Call::kWrite;
@@ -27,7 +31,10 @@ Result<std::unique_ptr<IoChannel>> UringChannel::open(StoreFile& file) {
 }
 
 UringChannel::UringChannel(StoreFile& file, std::unique_ptr<sys::Uring> ring, sys::EventFd event)
-    : FileChannel(file, kRequestsMax), ring_(std::move(ring)), event_(std::move(event)) {
+    : FileChannel(file, kRequestsMax),
+      ring_(std::move(ring)),
+      event_(std::move(event)),
+      watched_tag_(kWatchedTagMin) {
     add_to_store();
 }
 
@@ -88,6 +95,10 @@ void UringChannel::collect() noexcept {
         if (completion.tag == kEventTag) {
             event_watched_ = false;
             event_.clear();
+        } else if (completion.tag <= kWatchedTagMax) {
+            if (completion.tag != watched_tag_) continue;
+            watched_polled_ = false;
+            watched_ready_ = true;
         } else {
             transferred(*reinterpret_cast<IoRequest*>(completion.tag), completion.result);
         }
@@ -96,19 +107,40 @@ void UringChannel::collect() noexcept {
     ring_->submit();
 }
 
-void UringChannel::watch_event() noexcept {
-    if (event_watched_) return;
-    event_watched_ = true;
-    ring_->queue_poll(event_.number(), kEventTag);
+void UringChannel::queue_polls() noexcept {
+    if (!event_watched_) {
+        event_watched_ = true;
+        ring_->queue_poll(event_.number(), kEventTag);
+    }
+    if (watched_ >= 0 && !watched_polled_) {
+        watched_polled_ = true;
+        ring_->queue_poll(watched_, watched_tag_);
+    }
+}
+
+void UringChannel::watch(int descriptor) noexcept {
+    watched_ = descriptor;
+    watched_tag_ = watched_tag_ == kWatchedTagMax ? kWatchedTagMin : watched_tag_ + 1;
+    watched_polled_ = false;
+    watched_ready_ = descriptor >= 0;
+}
+
+// The poll is made again before the next wait; while there is always something to do instead, its
+// answer comes with that of a transfer.
+bool UringChannel::take_watched() noexcept {
+    if (!watched_ready_) return false;
+    watched_ready_ = false;
+    queue_polls();
+    return true;
 }
 
 void UringChannel::wait(int timeout_ms) noexcept {
     const Deadline deadline(timeout_ms);
     collect();
-    while (!has_completed()) {
+    while (!has_completed() && !watched_ready_) {
         const int remaining_ms = deadline.remaining_ms();
         if (remaining_ms == 0 || !wakeup_.begin_wait()) break;
-        watch_event();
+        queue_polls();
         ring_->submit_and_wait(remaining_ms);
         const bool notified = wakeup_.end_wait();
         collect();

@@ -22,6 +22,8 @@ public:
     void flush() noexcept override { ring_->submit(); }
     void wait(int timeout_ms) noexcept override;
     void notify() noexcept override;
+    void watch(int descriptor) noexcept override;
+    bool take_watched() noexcept override;
     void abandon_in_child() noexcept override;
 
 private:
@@ -31,12 +33,16 @@ private:
     void collect() noexcept override;
     void queue_rest(IoRequest& request, size_t bytes) noexcept;
     void transferred(IoRequest& request, int32_t result) noexcept;
-    void watch_event() noexcept;
+    void queue_polls() noexcept;
 
     std::unique_ptr<sys::Uring> ring_;
     sys::EventFd event_;
     Wakeup wakeup_;
     bool event_watched_ = false;  // the ring holds a poll of event_
+    int watched_ = -1;
+    uint64_t watched_tag_;         // of its polls; those of others are over
+    bool watched_polled_ = false;  // the ring holds one
+    bool watched_ready_ = false;
     bool abandoned_ = false;
     size_t in_ring_ = 0;  // transfers queued or with the kernel
 };

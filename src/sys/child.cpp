@@ -20,20 +20,23 @@ namespace {
 constexpr int kExecFailed = 127;
 
 // Between fork and exec: async-signal-safe calls only.
-[[noreturn]] void become(char* const* argv, int input_fd, int output_fd, pid_t parent) {
+[[noreturn]] void become(char* const* argv, int input_fd, int output_fd, bool errors_too,
+                         pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(kExecFailed);  // it died before prctl
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     const bool has_input = input_fd < 0 || dup2(input_fd, STDIN_FILENO) >= 0;
-    if (has_input && dup2(output_fd, STDOUT_FILENO) >= 0) execv("/proc/self/exe", argv);
+    const bool has_errors = !errors_too || dup2(output_fd, STDERR_FILENO) >= 0;
+    if (has_input && has_errors && dup2(output_fd, STDOUT_FILENO) >= 0)
+        execv("/proc/self/exe", argv);
     _exit(kExecFailed);
 }
 
 }  // namespace
 
-Result<Child> Child::start(const std::vector<std::string>& argv, Input input) {
+Result<Child> Child::start(const std::vector<std::string>& argv, Input input, Output output) {
     std::vector<char*> pointers;
     for (const std::string& argument : argv)
         pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -54,7 +57,9 @@ Result<Child> Child::start(const std::vector<std::string>& argv, Input input) {
     for (int& socket : sockets) socket = above_standard(socket);
     child.input_fd_ = sockets[0];
     child.pid_ = fork();
-    if (child.pid_ == 0) become(pointers.data(), sockets[1], ends[1], parent);
+    if (child.pid_ == 0) {
+        become(pointers.data(), sockets[1], ends[1], output == Output::kWithErrors, parent);
+    }
     const int error = errno;
     close(ends[1]);
     if (sockets[1] >= 0) close(sockets[1]);

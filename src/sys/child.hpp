@@ -18,9 +18,10 @@ namespace hanare::sys {
 class Child {
 public:
     enum class Input { kInherited, kFromUs };
+    enum class Output { kAlone, kWithErrors };  // standard error goes to the pipe as well
     // argv[0] is the program's name as ps shows it.
     static Result<Child> start(const std::vector<std::string>& argv,
-                               Input input = Input::kInherited);
+                               Input input = Input::kInherited, Output output = Output::kAlone);
 
     Child(Child&& other) noexcept;
     Child& operator=(Child&& other) noexcept;

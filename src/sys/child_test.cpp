@@ -54,6 +54,15 @@ TEST(ChildAtWork, RepeatsItsInput) {
         text.append(buffer, static_cast<size_t>(got));
     }
     std::printf("heard: %s\n", text.c_str());
+    std::fprintf(stderr, "heard something\n");
+}
+
+TEST(Child, ErrorsComeToo) {
+    auto child = Child::start({"child", "--gtest_filter=ChildAtWork.*"}, Child::Input::kFromUs,
+                              Child::Output::kWithErrors);
+    ASSERT_TRUE(child) << child.error().text;
+    child->end_input();
+    EXPECT_NE(output_of(*child).find("heard something\n"), std::string::npos);
 }
 
 TEST(Child, SendingToOneThatHasEndedIsAnError) {

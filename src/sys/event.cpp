@@ -2,6 +2,7 @@
 #include "sys/event.hpp"
 
 #include <cerrno>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -29,6 +30,53 @@ void EventFd::clear() noexcept {
     while (syscall(SYS_read, file_.number(), &count, sizeof count) < 0 && errno == EINTR) {
     }
     errno = saved_errno;
+}
+
+Readable wait_until_readable(int first, int second, int timeout_ms) noexcept {
+    const int saved_errno = errno;
+    pollfd states[2] = {{.fd = first, .events = POLLIN, .revents = 0},
+                        {.fd = second, .events = POLLIN, .revents = 0}};
+    const long count = syscall(SYS_poll, states, 2, timeout_ms);
+    errno = saved_errno;
+    if (count <= 0) return {};
+    return {states[0].revents != 0, states[1].revents != 0};
+}
+
+Result<ReadySet> ReadySet::open() {
+    FileDescriptor file(above_standard(epoll_create1(EPOLL_CLOEXEC)));
+    if (file.number() < 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot create an epoll");
+    return ReadySet(std::move(file));
+}
+
+namespace {
+
+int control(const FileDescriptor& set, int operation, int descriptor, uint32_t number,
+            ReadySet::For what) noexcept {
+    epoll_event event = {};
+    event.events = what == ReadySet::For::kReading ? EPOLLIN : EPOLLOUT;
+    event.data.u32 = number;
+    const int saved_errno = errno;
+    const int error = epoll_ctl(set.number(), operation, descriptor, &event) == 0 ? 0 : errno;
+    errno = saved_errno;
+    return error;
+}
+
+}  // namespace
+
+int ReadySet::add(int descriptor, uint32_t number, For what) noexcept {
+    return control(file_, EPOLL_CTL_ADD, descriptor, number, what);
+}
+
+int ReadySet::change(int descriptor, uint32_t number, For what) noexcept {
+    return control(file_, EPOLL_CTL_MOD, descriptor, number, what);
+}
+
+int64_t ReadySet::next() const noexcept {
+    const int saved_errno = errno;
+    epoll_event event = {};
+    const long count = syscall(SYS_epoll_wait, file_.number(), &event, 1, 0);
+    errno = saved_errno;
+    return count == 1 ? static_cast<int64_t>(event.data.u32) : -1;
 }
 
 Result<WorkWait> WorkWait::open(int work, const EventFd& end) {

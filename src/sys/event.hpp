@@ -27,6 +27,36 @@ private:
     FileDescriptor file_;
 };
 
+// Sleeps until one of two descriptors is readable, or the time is over (negative: no limit); either
+// may be -1.  Both answers are of that moment.  Async-signal-safe, no cancellation point.
+struct Readable {
+    bool first = false;
+    bool second = false;
+};
+Readable wait_until_readable(int first, int second, int timeout_ms) noexcept;
+
+// A set of descriptors behind one (epoll), which is readable while one of them is ready.  Each has
+// a number of the caller's.  By one thread at a time; nothing allocates.
+class ReadySet {
+public:
+    static Result<ReadySet> open();
+    ReadySet() = default;
+
+    int number() const { return file_.number(); }
+    enum class For { kReading, kWriting };
+    // 0 or an errno value.  What is closed, in every process that has it, leaves the set.
+    int add(int descriptor, uint32_t number, For what) noexcept;
+    int change(int descriptor, uint32_t number, For what) noexcept;
+    // One that is ready, or closed by its other side; -1: none.  Never waits.
+    int64_t next() const noexcept;
+    void close() noexcept { file_.close(); }
+
+private:
+    explicit ReadySet(FileDescriptor file) : file_(std::move(file)) {}
+
+    FileDescriptor file_;
+};
+
 // Waits for a descriptor to become readable, one of several threads each time, or for the end, all
 // of them.  Each thread has its own.
 class WorkWait {

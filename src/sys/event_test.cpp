@@ -77,5 +77,41 @@ TEST(WorkWait, GivesUpInTime) {
     EXPECT_EQ(wait->wait(1), WorkWait::Woken::kNeither);
 }
 
+TEST(ReadySet, SaysWhoIsReadyAndForWhat) {
+    auto set = ReadySet::open();
+    auto one = EventFd::open();
+    auto other = EventFd::open();
+    ASSERT_TRUE(set && one && other);
+    EXPECT_EQ(set->add(one->number(), 7, ReadySet::For::kReading), 0);
+    EXPECT_EQ(set->add(other->number(), 8, ReadySet::For::kReading), 0);
+    EXPECT_EQ(set->add(other->number(), 9, ReadySet::For::kReading), EEXIST);
+    EXPECT_EQ(set->next(), -1);
+    EXPECT_FALSE(wait_until_readable(-1, set->number(), 0).second);
+    other->post();
+    EXPECT_EQ(set->next(), 8);
+    EXPECT_EQ(set->next(), 8);  // as long as it is
+    EXPECT_TRUE(wait_until_readable(-1, set->number(), -1).second);
+    other->clear();
+    EXPECT_EQ(set->next(), -1);
+    EXPECT_EQ(set->change(one->number(), 7, ReadySet::For::kWriting), 0);
+    EXPECT_EQ(set->next(), 7);
+    one->close();
+    EXPECT_EQ(set->next(), -1);
+}
+
+TEST(WaitUntilReadable, EitherOrNoneInTime) {
+    auto one = EventFd::open();
+    auto other = EventFd::open();
+    ASSERT_TRUE(one && other);
+    Readable readable = wait_until_readable(one->number(), other->number(), 1);
+    EXPECT_FALSE(readable.first || readable.second);
+    one->post();
+    readable = wait_until_readable(one->number(), other->number(), -1);
+    EXPECT_TRUE(readable.first && !readable.second);
+    other->post();
+    readable = wait_until_readable(-1, other->number(), -1);
+    EXPECT_TRUE(!readable.first && readable.second);
+}
+
 }  // namespace
 }  // namespace hanare::sys

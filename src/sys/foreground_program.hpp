@@ -38,7 +38,8 @@ public:
         bool is_text = false;  // what the kernel does not know is for /bin/sh, as with execvp(3)
     };
 
-    // Returns once the program has begun.  An error of exec has its `os_errno`.
+    // Returns once the program has begun.  An error of exec is INVALID_ARGUMENT with its
+    // `os_errno`.
     static Result<ForegroundProgram> start(const Launch& launch);
 
     ForegroundProgram(ForegroundProgram&& other) noexcept;

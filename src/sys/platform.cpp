@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/platform.hpp"
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/swap.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -24,6 +26,11 @@
 namespace hanare::sys {
 
 namespace {
+
+// Of linux/capability.h and linux/prctl.h, whose names older headers lack.
+constexpr unsigned kPtraceCapability = 19;
+constexpr int kSetUserDispatch = 59;
+constexpr unsigned long kUserDispatchOff = 0;
 
 std::optional<uint64_t> setting(const char* path) {
     const auto text = read_text_file(path);
@@ -68,6 +75,7 @@ void probe_kernel(Platform& platform) {
     platform.unprivileged_userfaultfd = setting("/proc/sys/vm/unprivileged_userfaultfd");
     platform.io_uring_disabled = setting("/proc/sys/kernel/io_uring_disabled");
     platform.max_map_count = setting("/proc/sys/vm/max_map_count");
+    platform.ptrace_scope = setting("/proc/sys/kernel/yama/ptrace_scope");
     platform.overcommit_memory = setting("/proc/sys/vm/overcommit_memory");
     const auto huge = read_text_file("/sys/kernel/mm/transparent_hugepage/enabled");
     if (huge) {
@@ -88,6 +96,11 @@ void probe_user(Platform& platform) {
     // Without the right the kernel does not get as far as the name, which no file has.
     platform.may_swapon = swapon("", 0) != 0 && errno == ENOENT;
     platform.is_filtered = number(field(status, "Seccomp"), 10) == 2;
+    platform.has_ptrace_capability =
+        (number(field(status, "CapEff"), 16) >> kPtraceCapability & 1) != 0;
+    // It is off, and stays so.
+    const int dispatch = prctl(kSetUserDispatch, kUserDispatchOff, 0, 0, 0);
+    platform.user_dispatch_errno = dispatch == 0 ? 0 : errno;
     platform.locked_bytes = resource_limit(RLIMIT_MEMLOCK);
     platform.open_files = resource_limit(RLIMIT_NOFILE);
     platform.file_bytes = resource_limit(RLIMIT_FSIZE);
@@ -152,6 +165,11 @@ Platform probe_platform() {
     probe_user(platform);
     probe_cgroup(platform);
     return platform;
+}
+
+bool forbids_execution(const std::string& path) {
+    struct statvfs system = {};
+    return statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0;
 }
 
 namespace {

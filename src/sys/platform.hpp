@@ -32,6 +32,7 @@ struct Platform {
     std::optional<uint64_t> io_uring_disabled;         // kernel.
     std::optional<uint64_t> max_map_count;             // vm.
     std::optional<uint64_t> overcommit_memory;         // vm.
+    std::optional<uint64_t> ptrace_scope;              // kernel.yama.
     std::string huge_pages;                            // "madvise", or empty without THP
 
     uint64_t swap_bytes = 0;
@@ -44,15 +45,20 @@ struct Platform {
 
     uint32_t user_id = 0;
     bool may_swapon = false;
-    bool is_filtered = false;    // a seccomp filter is at work
-    std::string cgroup_refusal;  // why no memory cgroup can be created; empty when it can
-    int cgroup_version = 0;      // of the one that could be created
+    bool has_ptrace_capability = false;
+    int user_dispatch_errno = 0;  // 0: system calls can be made to raise SIGSYS
+    bool is_filtered = false;     // a seccomp filter is at work
+    std::string cgroup_refusal;   // why no memory cgroup can be created; empty when it can
+    int cgroup_version = 0;       // of the one that could be created
 
     bool sigbus_blocked = false;  // inherited by this thread
     bool sigbus_ignored = false;
 };
 
 Platform probe_platform();
+
+// Whether programs and libraries there cannot be used, since the file system is mounted so.
+bool forbids_execution(const std::string& path);
 
 // What a directory offers to a file store.
 struct DirectoryReport {

@@ -47,6 +47,14 @@ struct RunRow {
     // Of a process that makes room by itself when there are more sharers: among how many its budget
     // was divided when its figures were written.  0: it does so only when it needs memory.
     std::atomic<uint32_t> divided_among{0};
+    // 1: the process answers at a control socket of its own; 0: others tell of it.
+    std::atomic<uint32_t> answers{0};
+    std::atomic<uint64_t> present_bytes{
+        0};  // all its anonymous memory, what it shares counted, too
+    // Faults within about the last second, and when they were counted (nanoseconds of
+    // CLOCK_MONOTONIC): who needs memory more than others has more of the budget.
+    std::atomic<uint64_t> activity{0};
+    std::atomic<uint64_t> active_ns{0};
     std::array<std::atomic<char>, 16> command{};  // as in /proc/PID/comm, ends with a zero
 #define HANARE_RUN_FIELD(name, text) std::atomic<uint64_t> name{0};
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_FIELD)
@@ -54,7 +62,7 @@ struct RunRow {
 };
 
 struct RunPage {
-    static constexpr uint64_t kMagic = 0x31454741504e5552;  // "RUNPAGE1"
+    static constexpr uint64_t kMagic = 0x32454741504e5552;  // "RUNPAGE2"
     static constexpr size_t kRows = 256;
 
     uint64_t magic = kMagic;

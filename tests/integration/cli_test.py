@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,7 +21,7 @@ import support
 
 BINARY = os.path.abspath(sys.argv.pop(1))
 OPTIONS = ["local", "store", "block", "engine", "read_ahead", "replacement", "background", "io",
-           "direct", "allow_tmpfs", "log_level"]
+           "direct", "allow_tmpfs", "control", "syscalls", "log_level"]
 
 
 def run(*arguments, environment=None, program=BINARY, **more):
@@ -42,6 +43,10 @@ def run_as_nobody(*arguments, environment=None, **more):
 def users():
     """Runners as this user, and as an ordinary one."""
     return [run] + ([run_as_nobody] if os.geteuid() == 0 else [])
+
+
+needs_first_place = unittest.skipIf(
+    support.SANITIZER, "a sanitizer insists on being the first that is preloaded")
 
 
 def info(*arguments, environment=None):
@@ -148,6 +153,8 @@ class Usage(unittest.TestCase):
             "--io": ["aio"],
             "--direct": ["2", "maybe"],
             "--allow-tmpfs": ["si"],
+            "--control": ["true", "maybe"],
+            "--syscalls": ["true", "maybe"],
             "--log-level": ["loud"],
             "--store": ["/scratch", "disk:/x", "file:/x?size=0", "file:/x?sise=1G"],
         }
@@ -326,8 +333,8 @@ class Doctor(unittest.TestCase):
         checks = self.doctor()
         self.assertEqual(set(checks), {
             "kernel", "userfaultfd", "system calls", "io_uring", "memory limit", "store",
-            "memory cgroup", "swap", "huge pages", "max_map_count", "overcommit", "limits", "SIGBUS", "CPUs", "user",
-            "pool"})
+            "memory cgroup", "swap", "huge pages", "max_map_count", "overcommit", "limits",
+            "SIGBUS", "CPUs", "user", "hanare run", "seccomp", "user dispatch", "ptrace", "pool"})
         for check in checks.values():
             self.assertTrue(check["found"] and check["use"], check)
         self.assertEqual(checks["kernel"]["found"], os.uname().release)
@@ -404,6 +411,8 @@ class Doctor(unittest.TestCase):
         self.assertIn("seccomp", checks["userfaultfd"]["change"])
         self.assertFalse(checks["io_uring"]["prevents"])
         self.assertIn("refused", checks["io_uring"]["found"])
+        self.assertIn("refused: userfaultfd, io_uring", checks["seccomp"]["found"])
+        self.assertTrue(checks["seccomp"]["change"])
         checks = self.doctor("--io", "uring", preexec_fn=refuse_userfaultfd_and_io_uring)
         self.assertTrue(checks["io_uring"]["prevents"])
 
@@ -422,6 +431,7 @@ class Doctor(unittest.TestCase):
             self.skipTest("whether root may is not to be seen")
         self.assertIn("hanare_pin", self.doctor()["system calls"]["use"])
         self.assertIn("may be given", self.doctor("--engine", "thread")["system calls"]["use"])
+        self.assertIn("may be given", self.doctor("--syscalls", "on")["system calls"]["use"])
         with open("/proc/sys/vm/unprivileged_userfaultfd", encoding="ascii") as file:
             if file.read().strip() != "0":
                 self.skipTest("vm.unprivileged_userfaultfd allows it to everybody")
@@ -432,6 +442,67 @@ class Doctor(unittest.TestCase):
         self.assertIn("CAP_SYS_PTRACE", checks["userfaultfd"]["change"])
         self.assertIn("refused", checks["system calls"]["found"])
         self.assertIn("CAP_SYS_PTRACE", checks["pool"]["found"])
+
+    def assert_programs_run(self, checks):
+        self.assertRegex(checks["hanare run"]["found"],
+                         r"^LD_PRELOAD works; in a trial \d+ system calls of \d+ modules are caught")
+        self.assertEqual(checks["hanare run"]["change"], "")
+
+    @needs_first_place
+    def test_programs_are_tried(self):
+        checks = self.doctor()
+        self.assert_programs_run(checks)
+        for name in ("user dispatch", "ptrace"):
+            self.assertEqual((checks[name]["change"], checks[name]["prevents"]), ("", False))
+        # Containers refuse more, and still programs run.
+        self.assert_programs_run(self.doctor(preexec_fn=refuse_userfaultfd_and_io_uring))
+
+    @needs_first_place
+    def test_programs_are_tried_as_ordinary_user(self):
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root and setpriv to become an ordinary user")
+        with support.reachable_copy(BINARY) as (program, place):
+            library = pathlib.Path(BINARY).parents[1] / "libhanare-run.so"
+            shutil.copy(library, place)
+            done = subprocess.run(
+                ["setpriv", "--reuid", str(support.NOBODY), "--regid", str(support.NOBODY),
+                 "--clear-groups", program, "doctor", "--json"], capture_output=True, text=True,
+                check=False, timeout=60, cwd="/",
+                env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LD_LIBRARY_PATH": place})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        checks = {check["check"]: check for check in json.loads(done.stdout)["checks"]}
+        self.assert_programs_run(checks)
+        self.assertIn("no CAP_SYS_PTRACE", checks["ptrace"]["found"])
+        if checks["userfaultfd"]["found"].startswith("works"):
+            self.assertIn("user mode only" if "refused" in checks["system calls"]["found"]
+                          else "kernel mode too", checks["userfaultfd"]["found"])
+
+    def test_library_that_cannot_be_used(self):
+        missing = self.doctor(environment={"HANARE_RUN_LIBRARY": "/nonexistent/lib.so"})
+        self.assertIn("/nonexistent/lib.so", missing["hanare run"]["found"])
+        self.assertTrue(missing["hanare run"]["change"])
+        self.assertFalse(missing["hanare run"]["prevents"])  # the API can be used
+        with tempfile.NamedTemporaryFile(dir="/var/tmp") as empty:
+            os.chmod(empty.name, 0o755)
+            broken = self.doctor(environment={"HANARE_RUN_LIBRARY": empty.name})["hanare run"]
+        self.assertIn("cannot be preloaded", broken["found"])
+        self.assertTrue(broken["change"])
+
+    def test_library_where_nothing_may_be_executed(self):
+        library = pathlib.Path(BINARY).parents[1] / "libhanare-run.so"
+        with tempfile.TemporaryDirectory() as place:
+            private = ["unshare", "--mount", "sh", "-c"]
+            mount = 'mount -t tmpfs -o noexec none "$0" && cp "$1" "$0/lib.so"'
+            probe = subprocess.run([*private, mount, place, library], capture_output=True,
+                                   check=False)
+            if probe.returncode != 0:
+                self.skipTest(f"no mounts of one's own here: {probe.stderr}")
+            done = subprocess.run([*private, mount + f' && HANARE_RUN_LIBRARY="$0/lib.so" {BINARY} '
+                                   'doctor --json', place, library], capture_output=True,
+                                  text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        checks = {check["check"]: check for check in json.loads(done.stdout)["checks"]}
+        self.assertIn("noexec", checks["hanare run"]["change"])
 
     def test_engine_that_is_refused(self):
         check = self.doctor("--engine", "sigbus-copy",

@@ -27,6 +27,7 @@ void fill(RunPage& page, RunRow& row, const char* text) {
     row.far_bytes_peak = far;
     row.local_bytes = local;
     row.local_bytes_peak = local;
+    row.budget_bytes = page.budget_bytes;
     row.read_bytes = read;
     row.written_bytes = written;
     row.wait_ns = wait;

@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -66,6 +67,18 @@ class Programs(unittest.TestCase):
             totals = json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
             self.assertGreater(totals["far_bytes_peak"], far_mib * MIB)
             self.assertGreater(totals["read_bytes"], 0)
+
+    def test_peak_of_a_short_life(self):
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            stats = os.path.join(place, "stats.json")
+            for _ in range(5):
+                result = run([HANARE, "run", "--local", "64M", "--store", f"file:{place}",
+                              "--stats", stats, sys.executable, "-S", "-c",
+                              "print(len(bytearray(30 << 20)))"], place)
+                self.assertEqual(result[:2], (0, f"{30 * MIB}\n"), result[2])
+                totals = json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
+                self.assertGreater(totals["far_bytes_peak"], 30 * MIB)
+                self.assertGreater(totals["sufficient_local_bytes"], 30 * MIB)
 
     def test_files(self):
         self.compare("files")

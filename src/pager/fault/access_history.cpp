@@ -3,14 +3,25 @@
 
 #include <algorithm>
 
+#include "pager/fault/region.hpp"
+
 namespace hanare::pager {
 
-bool AccessHistory::goes_on(const Entry& entry, Place place) noexcept {
-    const uint64_t parts =
-        place.part > entry.last.part ? place.part - entry.last.part : entry.last.part - place.part;
-    const uint32_t blocks = place.block > entry.last.block ? place.block - entry.last.block
-                                                           : entry.last.block - place.block;
-    return parts <= 1 || blocks == 1;
+namespace {
+
+uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+
+}  // namespace
+
+// To a neighbouring part; or to the neighbouring block, to where who passes through it begins, or
+// to the same place in it.
+bool AccessHistory::goes_on(const Region& region, const Entry& entry, Place place) noexcept {
+    if (distance(place.part, entry.last.part) <= 1) return true;
+    if (distance(place.block, entry.last.block) != 1) return false;
+    const uint64_t parts = region.parts_per_block;
+    const uint64_t part = place.part % parts;
+    const uint64_t from_edge = place.block > entry.last.block ? part : parts - 1 - part;
+    return from_edge <= parts / kEdgeShare || distance(part, entry.last.part % parts) <= 1;
 }
 
 AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
@@ -22,11 +33,18 @@ AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
     return entry;
 }
 
+bool AccessHistory::is_random(const Region& region) const noexcept {
+    for (const Entry& entry : entries_) {
+        if (entry.region == &region) return entry.score >= kThreshold;
+    }
+    return false;
+}
+
 bool AccessHistory::expects_random(const Region& region, Place place) const noexcept {
     for (const Entry& entry : entries_) {
         if (entry.region == &region) {
             // The same place again, as by the first write after a read, tells nothing.
-            const bool elsewhere = !goes_on(entry, place) || place.part == entry.last.part;
+            const bool elsewhere = !goes_on(region, entry, place) || place.part == entry.last.part;
             return entry.score >= kThreshold && elsewhere;
         }
     }
@@ -36,17 +54,18 @@ bool AccessHistory::expects_random(const Region& region, Place place) const noex
 bool AccessHistory::note(const Region& region, Place place, bool in_stream, bool in_run) noexcept {
     Entry& entry = find(region);
     if (place.part == entry.last.part) return entry.score >= kThreshold;
-    const bool on = goes_on(entry, place);
+    const bool on = goes_on(region, entry, place);
     entry.last = place;
     entry.run = on ? entry.run + 1 : 0;
     if (in_run || entry.run >= kRunMin) {
-        entry.score = 0;
+        // Objects that were allocated together are used together: a short run is no stream yet.
+        entry.score -= std::min(entry.score, kRunWeight);
     } else if (in_stream) {
         if (entry.score > 0) --entry.score;
     } else if (!on) {
         entry.score = std::min(entry.score + 1, kScoreMax);
     }
-    return entry.score >= kThreshold;
+    return !in_run && entry.score >= kThreshold;
 }
 
 }  // namespace hanare::pager

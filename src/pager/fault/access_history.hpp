@@ -24,7 +24,9 @@ public:
     // it are there.  True when it is random.  The same place once more changes nothing.
     bool note(const Region& region, Place place, bool in_stream, bool in_run) noexcept;
 
-    // Whether the last faults in the region were random, and this place does not go on from the
+    // Whether the last faults in the region were random.
+    bool is_random(const Region& region) const noexcept;
+    // Whether they were, and this place does not go on from the
     // last: it is elsewhere, or the very same, as of the first write after a read.
     bool expects_random(const Region& region, Place place) const noexcept;
 
@@ -34,6 +36,11 @@ private:
     static constexpr uint32_t kScoreMax = 8;
     // Steps to a neighbouring part or block after which a thread is taken to go on like this.
     static constexpr uint32_t kRunMin = 2;
+    // Further steps of that kind, and random faults, that outweigh each other.
+    static constexpr uint32_t kRunWeight = 2;
+
+    // One part in so many of a block is its edge.
+    static constexpr uint32_t kEdgeShare = 32;
 
     struct Entry {
         const Region* region;
@@ -42,7 +49,7 @@ private:
         uint32_t run;
     };
 
-    static bool goes_on(const Entry& entry, Place place) noexcept;
+    static bool goes_on(const Region& region, const Entry& entry, Place place) noexcept;
     Entry& find(const Region& region) noexcept;
 
     std::array<Entry, 4> entries_;

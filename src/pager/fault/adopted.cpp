@@ -7,6 +7,7 @@
 #include "pager/fault/holds.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/parts.hpp"
+#include "pager/fault/residency.hpp"
 
 namespace hanare::pager {
 
@@ -20,15 +21,32 @@ hanare_status Pager::hold(Region& region, const std::byte* begin, const std::byt
     const uint32_t last = region.index_of(end - 1);
     if (last > first) request_read_ahead(region, first + 1, last - first, 1);
     for (uint32_t index = first; index <= last; ++index) {
-        const Block& block = region.block(index);
-        for (;;) {
-            const uint32_t word = block.load();
-            const bool suitable = write ? block_word::state(word) == BlockState::kWritable
-                                        : block_word::resident(word);
-            if (suitable) break;
+        const uint32_t first_part = index == first ? region.part_of(begin) : 0;
+        const uint32_t last_part =
+            index == last ? region.part_of(end - 1) : region.parts_per_block - 1;
+        const hanare_status status = hold_parts(region, index, first_part, last_part, write);
+        if (status != HANARE_STATUS_OK) return status;
+    }
+    return HANARE_STATUS_OK;
+}
+
+// Parts of a sparse block are brought one by one, also where they are many: what others hold of it
+// must not leave for a moment, as it would when the block becomes whole.
+hanare_status Pager::hold_parts(Region& region, uint32_t index, uint32_t first, uint32_t last,
+                                bool write) noexcept {
+    const bool few = (last - first + 1) * kManyShare <= region.parts_per_block;
+    const bool may_be_sparse = region.has_shelf() && is_overcommitted();
+    const Block& block = region.block(index);
+    while (!are_present(region, index, first, last, write)) {
+        const BlockState state = block_word::state(block.load());
+        const bool by_parts = may_be_sparse && (few || state == BlockState::kSparse) &&
+                              !block_word::resident(block.load());
+        const uint32_t end = by_parts ? last : first;
+        for (uint32_t part = first; part <= end; ++part) {
+            Fault fault{region, index, part, write, nullptr};
+            fault.random = by_parts;
             bool was_mapped = false;
-            const hanare_status status =
-                make_resident({region, index, 0, write, nullptr}, &was_mapped);
+            const hanare_status status = make_resident(fault, &was_mapped);
             if (status != HANARE_STATUS_OK) return status;
         }
     }
@@ -83,6 +101,14 @@ hanare_status Pager::hide(Region& region, uint32_t index) noexcept {
 void Pager::hide_victim(Frame& frame) noexcept {
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
+    if (frame.sparse) {
+        put_on_shelf(frame);
+        frames_.enqueue(frame, FrameQueue::kHidden);
+        block.leave(BlockState::kSparse);
+        frames_.note_progress();
+        region.leave();
+        return;
+    }
     bool dirty = false;
     if (withdraw(frame, Park::kKeep, &dirty) != HANARE_STATUS_OK) return;
     frames_.enqueue(frame, FrameQueue::kHidden);

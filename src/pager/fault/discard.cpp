@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "pager/fault/holds.hpp"
 #include "pager/fault/pager.hpp"
 
 namespace hanare::pager {
@@ -24,6 +25,12 @@ hanare_status Pager::discard(Region& region, uint32_t index) noexcept {
                                 : state == BlockState::kStaged ? BlockState::kInstalling
                                                                : BlockState::kFilling;
         if (!block.try_enter(word, busy)) continue;
+        // As if it were pinned; what is adopted the program may discard at any time.
+        if (mapped && !region.is_adopted() &&
+            holds.living_cover(region.address_of(index), region.block_bytes)) {
+            block.leave(state);
+            return HANARE_STATUS_OK;
+        }
         if (state == BlockState::kAbsent) {
             if (may_be_refused) engine_.readmit(region.address_of(index), region.block_bytes);
             block.stored_parts = 0;
@@ -53,7 +60,7 @@ void Pager::forget(Frame& frame) noexcept {
     give_up_place(region, frame.block);
     if (frame.sparse) {
         region.remove_dirty(region.bytes_of_parts(frame.dirty));
-        frame.dirty = 0;
+        std::atomic_ref(frame.dirty).store(0, std::memory_order_relaxed);
         give_up_sparse(frame, 0, kStored);
         return;
     }

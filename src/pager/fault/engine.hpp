@@ -97,6 +97,8 @@ public:
     // Lets a read-only block, or part of one, be written.
     virtual int allow_writes(std::byte* block, size_t bytes) noexcept = 0;
 
+    // Whether withdraw(), install_writable() and install_read_only() do for parts, too.
+    virtual bool moves_parts() const noexcept { return false; }
     // Whether blocks may be sparse, by the calls below on parts of a block (whole OS pages).
     virtual bool serves_parts() const noexcept { return false; }
     // Maps a copy of `content` at a part that is absent; all of it or nothing.

@@ -35,8 +35,8 @@ enum class FrameQueue : uint8_t {
     kProtected,  // mapped; used again after it was withdrawn once
     kDrop,       // mapped; behind a stream, the last one is evicted first
     kInactive,   // staged after withdrawal; a second chance before the frame is reused
-    kHidden,     // staged and dirty: withdrawn to see whether it is used again before it is written
-    kAhead,      // staged by read-ahead
+    kHidden,  // withdrawn to see whether it is used again: staged and dirty, or parts of it shelved
+    kAhead,   // staged by read-ahead
 };
 
 struct Frame;
@@ -66,7 +66,7 @@ struct Frame : ListLink {
     std::byte* memory = nullptr;  // the slot; another one, now and then, with engines that copy
     uint32_t index = 0;           // in the class
     uint32_t block = 0;           // in the region
-    uint64_t bytes = 0;  // of pages that it counts for: those of its present parts if sparse
+    uint64_t bytes = 0;           // of pages that it counts for: those of held() if sparse
     FrameQueue queue = FrameQueue::kNone;
     bool bare = true;  // the slot has no pages
     // Populated together with so many frames in all, this one and those that follow in the arena;
@@ -81,11 +81,16 @@ struct Frame : ListLink {
     FrameIo io;
 
     // Of a sparse block; the owner's.  Masks of parts.
-    bool sparse = false;               // has no slot: its parts are mapped in the region or nowhere
+    bool sparse = false;               // has no slot
     StreamUse use = StreamUse::kNone;  // also set by others, as a hint
     uint64_t present = 0;              // mapped
-    uint64_t dirty = 0;      // of these, writable; the others equal the store or are zeros
+    uint64_t shelved = 0;    // withdrawn to the region's shelf, to see whether they are used again
+    uint64_t dirty = 0;      // of both; the others equal the store or are zeros
+    uint64_t leaving = 0;    // during an eviction: those that go
     uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
+
+    // Where a sparse block has content in memory.
+    uint64_t held() const { return present | shelved; }
 };
 
 // Slots without a frame, and so without content: the first `filled` mostly have pages to hand on.

@@ -25,8 +25,13 @@ constexpr uint64_t kLowWaterShare = 16;
 // Parts leave so much room for the descriptors of sparse blocks.
 constexpr uint64_t kDescriptorsBytes = 4096;
 
-// Of dirty blocks that are withdrawn and not written yet: one part in so many of the budget.
-constexpr uint64_t kHiddenShare = 8;
+// Of blocks that were withdrawn to see whether they are used again: one part in so many of the
+// budget.
+constexpr uint64_t kHiddenShare = 4;
+// What is kept free is less by so much where single parts are what is needed.
+constexpr uint64_t kPartsLowWaterShare = 8;
+// After so many bytes of parts without a whole block.
+constexpr uint64_t kPartsOnlyBytes = 1 * kMiB;
 
 // Staged because its write-back failed, or not written yet.
 bool unwritten(uint32_t word) {
@@ -109,6 +114,7 @@ Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may
         Frame* foreign = nullptr;
         {
             const sys::LockGuard guard(lock_);
+            part_bytes_in_a_row_ = 0;
             if (Frame* frame = take_free(frame_class)) return frame;
             if (Frame* frame = may_create ? create(frame_class) : nullptr) return frame;
             // What fits in the budget is not given up because its frames are on their way.
@@ -143,6 +149,7 @@ bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
             const sys::LockGuard guard(lock_);
             if (used_bytes_ + metadata_bytes_ + bytes + kDescriptorsBytes <= budget_bytes_) {
                 used_bytes_ += bytes;
+                part_bytes_in_a_row_ += bytes;
                 return true;
             }
             whole = take_foreign_free(nullptr);
@@ -181,6 +188,24 @@ void FrameTable::requeue_sparse(Frame& frame, uint64_t bytes) noexcept {
     if (frame.queue != FrameQueue::kNone) take_out(frame);
     frame.bytes = bytes;
     put(frame, FrameQueue::kProbation);
+}
+
+void FrameTable::resize_sparse(Frame& frame, uint64_t bytes) noexcept {
+    const sys::LockGuard guard(lock_);
+    const FrameQueue queue =
+        frame.queue != FrameQueue::kNone ? frame.queue : FrameQueue::kProbation;
+    if (frame.queue == FrameQueue::kNone) put(frame, queue);
+    *bytes_of(queue) += bytes - frame.bytes;
+    frame.bytes = bytes;
+}
+
+void FrameTable::hand_over(Frame& whole, Frame& sparse) noexcept {
+    const sys::LockGuard guard(lock_);
+    if (whole.queue != FrameQueue::kNone) take_out(whole);
+    whole.region = nullptr;
+    whole.bare = true;
+    put(whole, FrameQueue::kBare);
+    sparse.bytes = whole.bytes;
 }
 
 void FrameTable::release(Frame& frame, bool bare) noexcept {
@@ -345,7 +370,9 @@ FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
 }
 
 uint64_t FrameTable::unlocked_low_water_bytes() const noexcept {
-    return std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
+    const uint64_t bytes =
+        std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
+    return part_bytes_in_a_row_ < kPartsOnlyBytes ? bytes : bytes / kPartsLowWaterShare;
 }
 
 uint64_t FrameTable::low_water_bytes() noexcept {
@@ -414,9 +441,8 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
     return nullptr;
 }
 
-// The owner of kWithdrawing asks.
-bool FrameTable::is_held(const Region& region, const Frame& frame) noexcept {
-    return region.is_adopted() && holds.cover(region.address_of(frame.block), region.block_bytes);
+bool FrameTable::is_held(const Region& region, uint32_t block) noexcept {
+    return holds.cover(region.address_of(block), region.block_bytes);
 }
 
 Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only) noexcept {
@@ -432,7 +458,7 @@ Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool cle
         if (suitable && !block_word::pinned(word) && !region.is_closing() &&
             ((mapped && block.try_enter(word, BlockState::kWithdrawing)) ||
              (unwritten(word) && block.try_enter(word, BlockState::kWriting)))) {
-            if (!mapped || !is_held(region, *frame)) {
+            if (!mapped || !is_held(region, frame->block)) {
                 region.enter();
                 return frame;
             }
@@ -470,8 +496,9 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean) noexcept 
 }
 
 bool FrameTable::wants_hidden(const Frame& victim, FrameQueue from) noexcept {
+    if (victim.sparse) return victim.region->has_shelf() && victim.shelved == 0;
     const bool mapped = from == FrameQueue::kProbation || from == FrameQueue::kProtected;
-    if (!mapped || victim.sparse || !victim.region->is_adopted()) return false;
+    if (!mapped || !victim.region->is_adopted()) return false;
     const uint32_t word = victim.region->block(victim.block).load();
     return block_word::state(word) == BlockState::kWithdrawing && (word & block_word::kDirty) != 0;
 }
@@ -487,7 +514,7 @@ Frame* FrameTable::select_dropped() noexcept {
         region.is_closing() || !block.try_enter(word, BlockState::kWithdrawing)) {
         return nullptr;
     }
-    if (is_held(region, *frame)) {
+    if (is_held(region, frame->block)) {
         block.leave(block_word::state(word));
         return nullptr;
     }

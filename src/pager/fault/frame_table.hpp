@@ -85,6 +85,11 @@ public:
     // Puts a sparse frame at the end of the probation queue; from now on it counts for `bytes`,
     // which were reserved.
     void requeue_sparse(Frame& frame, uint64_t bytes) noexcept;
+    // The same for one that keeps its place in the queue, if it is in one.
+    void resize_sparse(Frame& frame, uint64_t bytes) noexcept;
+    // The pages of `whole` are the sparse frame's from now on, which is in no queue; `whole` has no
+    // block any more.
+    void hand_over(Frame& whole, Frame& sparse) noexcept;
 
     // Gives a frame back whose block has become absent.  `bare`: its pages are gone, too.
     void release(Frame& frame, bool bare) noexcept;
@@ -129,7 +134,11 @@ public:
 
     // Whether a victim that is dirty had better be withdrawn only (kHidden), and written if it
     // comes up as a victim again: what is used over and over would otherwise be written each time.
+    // So had a sparse one, if all its parts have been used since its parts were withdrawn last.
     bool wants_hidden(const Frame& victim, FrameQueue from) noexcept;
+
+    // Whether a system call uses the block; the owner of a transient state asks.
+    static bool is_held(const Region& region, uint32_t block) noexcept;
 
     // The same for the block that streams have left behind last, if it is clean.
     Frame* select_dropped() noexcept;
@@ -193,7 +202,6 @@ private:
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass* wanted) noexcept HANARE_REQUIRES(lock_);
     Frame* take_reclaimable(UseAhead use_ahead) noexcept HANARE_REQUIRES(lock_);
-    static bool is_held(const Region& region, const Frame& frame) noexcept;
     // What the tables leave of the budget.
     uint64_t unlocked_frame_budget_bytes() const noexcept HANARE_REQUIRES(lock_) {
         return budget_bytes_ > metadata_bytes_ ? budget_bytes_ - metadata_bytes_ : 0;
@@ -216,8 +224,9 @@ private:
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
-    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
+    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;           // populated frames, mapped or not
+    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;           // in free lists
+    uint64_t part_bytes_in_a_row_ HANARE_GUARDED_BY(lock_) = 0;  // reserved since acquire()
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t hidden_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;

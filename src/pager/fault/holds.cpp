@@ -70,6 +70,20 @@ bool Holds::cover_slow(const std::byte* memory, size_t bytes, uint32_t count) co
     return false;
 }
 
+// Taken over for the moment, so that nobody else does and holds something already.
+void Holds::release_dead() noexcept {
+    const uint32_t id = sys::raw_thread_id();
+    const uint32_t count = count_.load(std::memory_order_acquire);
+    for (uint32_t index = 0; index < count; ++index) {
+        Thread& thread = threads_[index];
+        uint32_t owner = thread.owner.load(std::memory_order_relaxed);
+        if (owner == 0 || owner == id || sys::raw_thread_lives(owner)) continue;
+        if (!thread.owner.compare_exchange_strong(owner, id)) continue;
+        for (Hold& hold : thread.holds) release(hold);
+        thread.owner.store(0);
+    }
+}
+
 void Holds::forget_others_in_child() noexcept {
     const uint32_t count = count_.load();
     for (uint32_t index = 0; index < count; ++index) {

@@ -42,6 +42,13 @@ public:
         return count != 0 && cover_slow(memory, bytes, count);
     }
 
+    // The same, without what threads have left that are gone.  For whoever would fail otherwise.
+    bool living_cover(const std::byte* memory, size_t bytes) noexcept {
+        if (!cover(memory, bytes)) return false;
+        release_dead();
+        return cover(memory, bytes);
+    }
+
     // In the child of a fork: what other threads held is over.
     void forget_others_in_child() noexcept;
 
@@ -53,6 +60,7 @@ private:
 
     bool cover_slow(const std::byte* memory, size_t bytes, uint32_t count) const noexcept;
     Thread* own_thread() noexcept;
+    void release_dead() noexcept;
 
     Thread threads_[kThreadsMax];
     std::atomic<uint32_t> count_{0};  // of threads_ that have been in use

@@ -23,6 +23,8 @@ namespace {
 
 // Between two attempts at what the kernel has refused.
 constexpr uint32_t kRefusedPauseUs = 100;
+// Blocks that are withdrawn to see whether they are used again, before one is evicted anyhow.
+constexpr uint32_t kHiddenMax = 1024;
 // The keeper is told of what was begun so often.
 constexpr uint64_t kBegunStepBytes = 1 * kMiB;
 
@@ -84,6 +86,9 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         if (state == BlockState::kStaged) {
             if (!block.try_enter(word, BlockState::kInstalling)) continue;
             if (!accept_staged(region, fault.index)) continue;
+            if (fault.random && region.has_shelf()) {
+                if (Frame* const sparse = split(fault)) return take_from_shelf(fault, *sparse);
+            }
             count_fault(fault);
             if (!fault.waited) count(region.counters.staged_hits);
             return install(region, fault.index, fault.write);
@@ -455,8 +460,9 @@ bool Pager::populate_ahead() noexcept {
 Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) noexcept {
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = frames_.select_victim(queue, prefer_clean);
-    // Bounded: so many are hidden at most.
-    while (frame != nullptr && frames_.wants_hidden(*frame, queue)) {
+    // Those that are hidden could be used again all the time.
+    for (uint32_t hidden = 0; frame != nullptr && hidden < kHiddenMax; ++hidden) {
+        if (!frames_.wants_hidden(*frame, queue)) break;
         hide_victim(*frame);
         frame = frames_.select_victim(queue, prefer_clean);
     }
@@ -564,9 +570,12 @@ void Pager::prepare_run(Frame& frame) noexcept {
     std::byte* memory = frame.memory;
     if (frame.sparse) {
         first = static_cast<uint32_t>(std::countr_zero(frame.unwritten));
-        parts = static_cast<uint32_t>(std::countr_one(frame.unwritten >> first));
+        const bool shelved = (frame.shelved >> first & 1) != 0;
+        const uint64_t there = shelved ? frame.shelved : frame.present;
+        parts = static_cast<uint32_t>(std::countr_one((frame.unwritten & there) >> first));
         frame.unwritten &= ~(all_ones(parts) << first);
-        memory = region.address_of(frame.block) + first * region.part_bytes;
+        memory = (shelved ? region.shelf_of(frame.block) : region.address_of(frame.block)) +
+                 first * region.part_bytes;
     }
     frame.io.kind = store::IoKind::kWrite;
     frame.io.offset = region.offset_of(frame.block) + first * region.part_bytes;
@@ -590,7 +599,7 @@ void Pager::finish_clean(Frame& frame, Park park) noexcept {
     if (frame.sparse) {
         count(region.counters.clean_drops);
         note_use(frame, region, false);
-        give_up_sparse(frame);
+        give_up_parts(frame, 0, 0);
     } else if (park == Park::kFree) {
         count(region.counters.clean_drops);
         give_up_frame(frame);

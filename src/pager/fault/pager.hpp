@@ -144,6 +144,8 @@ public:
     // pin_for_good: a block stays in memory until it is discarded with force.
     hanare_status hold(Region& region, const std::byte* begin, const std::byte* end,
                        bool write) noexcept;
+    hanare_status hold_parts(Region& region, uint32_t index, uint32_t first, uint32_t last,
+                             bool write) noexcept;
     void pin_for_good(Region& region, uint32_t index) noexcept;
     void unpin_for_good(Region& region, uint32_t index) noexcept;
     // Takes a block out of the address space, its content kept in its frame or in the store; a
@@ -204,6 +206,8 @@ public:
     // Clean pages of a block are write-protected, as they were in the parent.
     int protect_again(Region& region, uint32_t index) noexcept;
     void become_child(void (*on_need)(Pager& pager) noexcept) noexcept;
+    // The same of a pool that was opened in a child.
+    void set_on_need(void (*on_need)(Pager& pager) noexcept) noexcept { on_need_.store(on_need); }
 
     store::Store& store() noexcept { return store_; }
     FrameTable& frames() noexcept { return frames_; }
@@ -319,6 +323,10 @@ private:
                       bool* was_mapped) noexcept;
     Served complete(Fault& fault, uint32_t word, hanare_status* status) noexcept;
     hanare_status use_part(const Fault& fault, Frame& frame, bool* was_mapped) noexcept;
+    hanare_status take_from_shelf(const Fault& fault, Frame& frame) noexcept;
+    Frame* split(const Fault& fault) noexcept;
+    void put_on_shelf(Frame& frame) noexcept;
+    void give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept;
     hanare_status add_part(const Fault& fault, Frame& frame) noexcept;
     hanare_status load_part(const Fault& fault, PartReads::Buffer& buffer,
                             const std::byte** content) noexcept;

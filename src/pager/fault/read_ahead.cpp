@@ -99,10 +99,11 @@ void Pager::observe(Fault& fault) noexcept {
     const AccessHistory::Place place = {
         fault.index, uint64_t{fault.index} * region.parts_per_block + fault.part};
     const bool in_run = may_be_sparse && is_in_run(fault);
+    const bool by_chance = may_be_sparse && !in_run && fault.history->is_random(region);
     StreamTable::Begin begin = StreamTable::Begin::kCandidate;
     if (advice == HANARE_ADVICE_SEQUENTIAL) {
         begin = StreamTable::Begin::kAtOnce;
-    } else if (may_be_sparse && !in_run && fault.history->expects_random(region, place)) {
+    } else if (by_chance && fault.history->expects_random(region, place)) {
         begin = StreamTable::Begin::kIgnore;
     }
     const bool by_parts = region.density.is_low() && may_sample(region);
@@ -113,7 +114,9 @@ void Pager::observe(Fault& fault) noexcept {
          .may_be_sparse = may_be_sparse,
          .depth_blocks = by_parts ? 0 : read_ahead_blocks(region, read_ahead_bytes(region)),
          .quick_blocks = read_ahead_blocks(region, quick_bytes(region.block_bytes)),
-         .by_parts = by_parts},
+         .by_parts = by_parts,
+         .parts_per_block = region.parts_per_block,
+         .by_chance = by_chance},
         begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();
@@ -270,6 +273,12 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader
     if (region.is_closing() || !block.try_enter(word, target)) {
         if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
         frames_.release(*found, false);
+        return FillStart::kNothingToDo;
+    }
+    if (sparse && FrameTable::is_held(region, index)) {
+        frames_.release(*found, false);
+        block.leave(BlockState::kSparse);
+        frames_.note_progress();
         return FillStart::kNothingToDo;
     }
     if (sparse) {

@@ -62,6 +62,9 @@ struct Region {
     sys::Mapping access_table;
     // And for each block one more than the slot of the store that holds its content, 0: none yet.
     sys::Mapping slot_table;
+    // Of regions whose sparse blocks are evicted part by part: as large as the range; parts that
+    // were withdrawn wait there, each at its place.
+    sys::Mapping shelf;
 
     // Own synchronisation.
     std::atomic<hanare_advice> advice{HANARE_ADVICE_NORMAL};
@@ -123,6 +126,10 @@ struct Region {
                    : frame_class->frame(frame);
     }
 
+    bool has_shelf() const { return shelf.address() != nullptr; }
+    std::byte* shelf_of(uint32_t index) const {
+        return shelf.address() + (static_cast<uint64_t>(index) << block_shift);
+    }
     bool has_slots() const { return slot_table.address() != nullptr; }
     bool is_adopted() const { return access_table.address() != nullptr; }
     std::atomic<uint8_t>& access_of(uint32_t index) const {

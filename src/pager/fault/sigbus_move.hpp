@@ -39,6 +39,7 @@ public:
           nursery_(std::move(nursery)),
           keepers_nursery_(std::move(keepers_nursery)) {}
 
+    bool moves_parts() const noexcept override { return true; }
     int attach_arena(std::byte* arena, size_t bytes) noexcept override;
     int populate(std::byte* slot, size_t bytes) noexcept override;
     int populate_ahead(std::byte* slot, size_t bytes) noexcept override;

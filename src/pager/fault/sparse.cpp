@@ -4,6 +4,11 @@
 // little of each block.  Their content lives in the region only; clean parts are write-protected
 // copies of the store, dirty ones are written back from where they are.
 //
+// Where the region has a shelf, its sparse blocks are evicted part by part, as a clock does it:
+// when its turn comes, a block's mapped parts are withdrawn to the shelf, those that are used come
+// back from there one by one, and those that are still there at the next turn go.  A whole block
+// that was withdrawn becomes sparse in the same way when one of its parts is used.
+//
 // Whoever enters kExtending has the room that it needs, so it never waits for the keeper.
 #include <bit>
 #include <cstring>
@@ -13,6 +18,7 @@
 #include "pager/fault/checksum.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/parts.hpp"
+#include "sys/memory.hpp"
 
 namespace hanare::pager {
 
@@ -23,6 +29,27 @@ using block_word::kStored;
 namespace {
 
 uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
+
+// The owner's; others may look, too (residency.hpp).
+void store_mask(uint64_t& mask, uint64_t parts) {
+    std::atomic_ref(mask).store(parts, std::memory_order_release);
+}
+
+// A hint for who does not own the block.
+bool holds_part(Frame& frame, uint32_t part) {
+    const uint64_t held = std::atomic_ref(frame.present).load(std::memory_order_relaxed) |
+                          std::atomic_ref(frame.shelved).load(std::memory_order_relaxed);
+    return (held & bit_of(part)) != 0;
+}
+
+// Of what is read anew all the same, only what differs is kept.
+uint64_t kept_parts(const Frame& sparse) {
+    return sparse.region->has_shelf() ? sparse.held() : sparse.dirty;
+}
+
+void clear_shelf(const Region& region, uint32_t index) {
+    sys::advise(region.shelf_of(index), region.block_bytes, MADV_DONTNEED);
+}
 
 std::byte* address_of_part(const Region& region, uint32_t index, uint32_t part) {
     return region.address_of(index) + part * region.part_bytes;
@@ -35,10 +62,12 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     Room room;
-    *status = obtain_room(region, true, &room);
-    if (*status != HANARE_STATUS_OK) return Served::kDone;
     Frame* frame = nullptr;
     const bool begins = block_word::state(word) == BlockState::kAbsent;
+    if (begins || !holds_part(*region.frame_of(block), fault.part)) {
+        *status = obtain_room(region, true, &room);
+        if (*status != HANARE_STATUS_OK) return Served::kDone;
+    }
     if (begins) {
         frame = frames_.acquire_sparse(*region.sparse_class);
         if (frame == nullptr) {
@@ -48,25 +77,30 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         }
     }
     if (!block.try_enter(word, BlockState::kExtending)) {
-        frames_.refund(room.bytes);
+        if (room.found()) frames_.refund(room.bytes);
         if (begins) frames_.release(*frame, true);
         return Served::kRetry;
     }
     if (begins) {
         frame->region = &region;
         frame->block = fault.index;
-        std::atomic_ref(frame->present).store(0, std::memory_order_relaxed);
+        store_mask(frame->present, 0);
         std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
-        frame->dirty = 0;
+        store_mask(frame->shelved, 0);
+        store_mask(frame->dirty, 0);
         block.frame.store(frame->index | Block::kSparseFrame, std::memory_order_relaxed);
     } else {
         frame = region.frame_of(block);
     }
-    if ((frame->present & bit_of(fault.part)) != 0) {
-        frames_.refund(room.bytes);
-        *status = use_part(fault, *frame, was_mapped);
-    } else {
+    if ((frame->held() & bit_of(fault.part)) != 0) {
+        if (room.found()) frames_.refund(room.bytes);
+        *status = (frame->present & bit_of(fault.part)) != 0 ? use_part(fault, *frame, was_mapped)
+                                                             : take_from_shelf(fault, *frame);
+    } else if (room.found()) {
         *status = add_part(fault, *frame);
+    } else {
+        block.leave(BlockState::kSparse);  // it has just gone
+        return Served::kRetry;
     }
     return Served::kDone;
 }
@@ -83,7 +117,7 @@ hanare_status Pager::use_part(const Fault& fault, Frame& frame, bool* was_mapped
         error = engine_.allow_writes(address_of_part(region, fault.index, fault.part),
                                      region.part_bytes);
         if (error == 0) {
-            frame.dirty |= bit;
+            store_mask(frame.dirty, frame.dirty | bit);
         } else {
             region.remove_dirty(region.part_bytes);
         }
@@ -93,6 +127,78 @@ hanare_status Pager::use_part(const Fault& fault, Frame& frame, bool* was_mapped
     block.leave(BlockState::kSparse, frame.dirty != 0 ? kDirty : 0);
     frames_.note_progress();
     return error == 0 ? HANARE_STATUS_OK : engine_failed(error);
+}
+
+// The caller owns a transient state.
+hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept {
+    Region& region = fault.region;
+    Block& block = region.block(fault.index);
+    const uint64_t bit = bit_of(fault.part);
+    std::byte* const address = address_of_part(region, fault.index, fault.part);
+    std::byte* const shelf = region.shelf_of(fault.index) + fault.part * region.part_bytes;
+    count_fault(fault);
+    count(region.counters.staged_hits);
+    const bool was_dirty = (frame.dirty & bit) != 0;
+    bool writable = fault.write || was_dirty;
+    const int error = writable
+                          ? engine_.install_writable(address, shelf, region.part_bytes, {})
+                          : engine_.install_read_only(address, shelf, region.part_bytes, &writable);
+    if (error == 0) {
+        if (writable && !was_dirty) {
+            region.add_dirty(region.part_bytes);
+            store_mask(frame.dirty, frame.dirty | bit);
+        }
+        store_mask(frame.shelved, frame.shelved & ~bit);
+        store_mask(frame.present, frame.present | bit);
+    }
+    block.leave(BlockState::kSparse, frame.dirty != 0 ? kDirty : 0, kSecondChance);
+    frames_.note_progress();
+    return error == 0 ? HANARE_STATUS_OK : engine_failed(error);
+}
+
+// The caller owns kInstalling of a block with a frame that is in no queue: it becomes sparse, with
+// all parts on the shelf.  nullptr: it is as it was.
+Frame* Pager::split(const Fault& fault) noexcept {
+    Region& region = fault.region;
+    Block& block = region.block(fault.index);
+    Frame& whole = *region.frame_of(block);
+    Frame* const sparse = frames_.acquire_sparse(*region.sparse_class);
+    if (sparse == nullptr) return nullptr;
+    const int error = engine_.install_writable(region.shelf_of(fault.index), whole.memory,
+                                               region.block_bytes, {});
+    if (error != 0) {
+        engine_failed(error);
+        frames_.release(*sparse, true);
+        return nullptr;
+    }
+    sparse->region = &region;
+    sparse->block = fault.index;
+    std::atomic_ref(sparse->use).store(fault.use, std::memory_order_relaxed);
+    store_mask(sparse->present, 0);
+    store_mask(sparse->shelved, region.all_parts());
+    store_mask(sparse->dirty, (block.load() & kDirty) != 0 ? region.all_parts() : 0);
+    block.frame.store(sparse->index | Block::kSparseFrame, std::memory_order_relaxed);
+    frames_.hand_over(whole, *sparse);
+    frames_.requeue_sparse(*sparse, sparse->bytes);
+    return sparse;
+}
+
+// The caller owns a transient state.  What the kernel refuses stays where it is.
+void Pager::put_on_shelf(Frame& frame) noexcept {
+    Region& region = *frame.region;
+    for_each_run(frame.present, [&](uint32_t first, uint32_t parts) {
+        const uint64_t start = first * region.part_bytes;
+        const int error =
+            engine_.withdraw(region.address_of(frame.block) + start,
+                             region.shelf_of(frame.block) + start, parts * region.part_bytes, {});
+        if (error != 0) {
+            engine_failed(error);
+            return;
+        }
+        const uint64_t moved = all_ones(parts) << first;
+        store_mask(frame.present, frame.present & ~moved);
+        store_mask(frame.shelved, frame.shelved | moved);
+    });
 }
 
 // The caller owns kExtending and has reserved room; the part is absent.
@@ -116,7 +222,7 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
     }
     if (status != HANARE_STATUS_OK) {
         frames_.refund(region.part_bytes);
-        if (frame.present == 0) {
+        if (frame.held() == 0) {
             give_up_sparse(frame);
         } else {
             block.leave(BlockState::kSparse);
@@ -124,10 +230,14 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
         }
         return status;
     }
-    std::atomic_ref(frame.present)
-        .store(frame.present | bit_of(fault.part), std::memory_order_relaxed);
-    if (fault.write) frame.dirty |= bit_of(fault.part);
-    frames_.requeue_sparse(frame, frame.bytes + region.part_bytes);
+    store_mask(frame.present, frame.present | bit_of(fault.part));
+    if (fault.write) store_mask(frame.dirty, frame.dirty | bit_of(fault.part));
+    const uint64_t bytes = frame.bytes + region.part_bytes;
+    if (region.has_shelf()) {
+        frames_.resize_sparse(frame, bytes);  // the clock's hand passes all of them
+    } else {
+        frames_.requeue_sparse(frame, bytes);
+    }
     block.leave(BlockState::kSparse, fault.write ? kDirty : 0, kSecondChance);
     frames_.note_progress();
     return HANARE_STATUS_OK;
@@ -171,10 +281,18 @@ Pager::Served Pager::complete(Fault& fault, uint32_t word, hanare_status* status
         frames_.release(*room.frame, false);
         return Served::kRetry;
     }
+    if (fault.history != nullptr && FrameTable::is_held(region, fault.index)) {
+        // A system call uses parts of it.
+        frames_.release(*room.frame, false);
+        block.leave(BlockState::kSparse);
+        frames_.note_progress();
+        fault.random = true;
+        return Served::kRetry;
+    }
     Frame& sparse = *region.frame_of(block);
     room.frame->region = &region;
     room.frame->block = fault.index;
-    *status = read_block(region, fault.index, *room.frame, sparse.dirty);
+    *status = read_block(region, fault.index, *room.frame, kept_parts(sparse));
     if (*status != HANARE_STATUS_OK) {
         frames_.release(*room.frame, false);
         block.leave(BlockState::kSparse);
@@ -212,15 +330,21 @@ int Pager::absorb_sparse(Frame& sparse, Frame& whole) noexcept {
     Region& region = *sparse.region;
     const uint32_t index = sparse.block;
     std::byte* address = region.address_of(index);
+    const uint64_t kept = kept_parts(sparse);
+    const auto copy = [&](std::byte* from, uint64_t which) {
+        for_each_run(which, [&](uint32_t first, uint32_t parts) {
+            const uint64_t start = first * region.part_bytes;
+            std::memcpy(whole.memory + start, from + start, parts * region.part_bytes);
+        });
+    };
     int error = forbid_writes(sparse);
     if (error == 0) {
         const base::UnseenByTsan unseen;
-        for_each_run(sparse.dirty, [&](uint32_t first, uint32_t parts) {
-            const uint64_t start = first * region.part_bytes;
-            std::memcpy(whole.memory + start, address + start, parts * region.part_bytes);
-        });
-        error = engine_.discard(address, region.block_bytes);
+        copy(address, kept & sparse.present);
+        if (sparse.shelved != 0) copy(region.shelf_of(index), kept & sparse.shelved);
+        if (sparse.present != 0) error = engine_.discard(address, region.block_bytes);
     }
+    if (error == 0 && sparse.shelved != 0) clear_shelf(region, index);
     if (error != 0) {
         allow_writes(sparse);
         return error;
@@ -237,7 +361,7 @@ int Pager::absorb_sparse(Frame& sparse, Frame& whole) noexcept {
 int Pager::forbid_writes(const Frame& sparse) noexcept {
     const Region& region = *sparse.region;
     int error = 0;
-    for_each_run(sparse.dirty, [&](uint32_t first, uint32_t parts) {
+    for_each_run(sparse.dirty & sparse.present, [&](uint32_t first, uint32_t parts) {
         if (error != 0) return;
         error = engine_.forbid_writes(address_of_part(region, sparse.block, first),
                                       parts * region.part_bytes);
@@ -248,17 +372,21 @@ int Pager::forbid_writes(const Frame& sparse) noexcept {
 // Where that fails, too, the program has unmapped them; its next access will tell.
 void Pager::allow_writes(const Frame& sparse) noexcept {
     const Region& region = *sparse.region;
-    for_each_run(sparse.dirty, [&](uint32_t first, uint32_t parts) {
+    for_each_run(sparse.dirty & sparse.present, [&](uint32_t first, uint32_t parts) {
         engine_.allow_writes(address_of_part(region, sparse.block, first),
                              parts * region.part_bytes);
     });
 }
 
+// What goes: what is on the shelf, or all if nothing is.
 hanare_status Pager::withdraw_sparse(Frame& frame, bool* dirty) noexcept {
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
-    *dirty = frame.dirty != 0;
-    const int error = forbid_writes(frame);
+    frame.leaving = frame.shelved != 0 ? frame.shelved : frame.present;
+    frame.unwritten = frame.dirty & frame.leaving;
+    *dirty = frame.unwritten != 0;
+    const bool protects = (frame.unwritten & frame.present) != 0;
+    const int error = protects ? forbid_writes(frame) : 0;
     if (error != 0) {
         allow_writes(frame);
         frames_.requeue_sparse(frame, frame.bytes);
@@ -267,7 +395,6 @@ hanare_status Pager::withdraw_sparse(Frame& frame, bool* dirty) noexcept {
         region.leave();
         return engine_failed(error);
     }
-    frame.unwritten = frame.dirty;
     if (*dirty) block.leave(BlockState::kWriting);
     return HANARE_STATUS_OK;
 }
@@ -276,15 +403,16 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     if (status == HANARE_STATUS_OK) {
-        const uint64_t bytes = region.bytes_of_parts(frame.dirty);
+        const uint64_t written = frame.dirty & frame.leaving;
+        const uint64_t bytes = region.bytes_of_parts(written);
         count(region.counters.write_backs);
         count(region.counters.written_bytes, bytes);
         region.remove_dirty(bytes);
-        block.stored_parts |= frame.dirty;
-        frame.dirty = 0;
+        block.stored_parts |= written;
+        store_mask(frame.dirty, frame.dirty & ~written);
         if (park != Park::kKeep) {
             note_use(frame, region, true);
-            give_up_sparse(frame, kStored);
+            give_up_parts(frame, kStored, 0);
             region.leave();
             return;
         }
@@ -294,9 +422,24 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
     }
     const bool dirty = frame.dirty != 0;
     frames_.requeue_sparse(frame, frame.bytes);
-    block.leave(BlockState::kSparse, dirty ? 0 : kStored, dirty ? 0 : kDirty);
+    block.leave(BlockState::kSparse, status == HANARE_STATUS_OK ? kStored : 0, dirty ? 0 : kDirty);
     frames_.note_progress();
     region.leave();
+}
+
+// The owner leaves its transient state; what leaves is not dirty.
+void Pager::give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept {
+    if (frame.leaving == frame.held()) return give_up_sparse(frame, set, clear);
+    Region& region = *frame.region;
+    const uint64_t bytes = region.bytes_of_parts(frame.leaving);
+    clear_shelf(region, frame.block);
+    store_mask(frame.shelved, 0);
+    region.remove_resident(bytes);
+    frames_.requeue_sparse(frame, frame.bytes - bytes);
+    frames_.refund(bytes);
+    region.block(frame.block)
+        .leave(BlockState::kSparse, set, clear | (frame.dirty != 0 ? 0 : kDirty));
+    frames_.note_progress();
 }
 
 // The owner leaves its transient state for an absent block; nothing of it is dirty.
@@ -310,6 +453,8 @@ void Pager::give_up_sparse(Frame& frame, uint32_t set, uint32_t clear) noexcept 
         const int error = engine_.discard(region.address_of(frame.block), region.block_bytes);
         HANARE_ASSERT(error == 0);
     }
+    if (frame.shelved != 0) clear_shelf(region, frame.block);
+    store_mask(frame.shelved, 0);
     region.remove_resident(frame.bytes);
     region.block(frame.block).leave(BlockState::kAbsent, set, kDirty | kSecondChance | clear);
     frames_.release(frame, true);

@@ -24,6 +24,10 @@ uint32_t step_count(uint32_t block, int32_t step, uint32_t block_count) {
                     : block / static_cast<uint32_t>(-step);
 }
 
+int64_t place_of(uint32_t block, uint32_t part, const StreamTable::Surroundings& around) {
+    return int64_t{block} * around.parts_per_block + part;
+}
+
 }  // namespace
 
 bool StreamTable::all_present(uint32_t head, uint32_t steps, int32_t step, const Block* blocks,
@@ -41,12 +45,29 @@ bool StreamTable::is_live(const Stream& stream) const noexcept {
     return stream.stamp != 0 && clock_ - stream.stamp <= kEndedAfter;
 }
 
-StreamTable::Stream* StreamTable::match(uint32_t block, const Surroundings& around, Begin begin,
-                                        uint32_t& distance) noexcept {
+bool StreamTable::comes_to(const Stream& stream, int64_t delta, uint32_t part,
+                           uint32_t parts_per_block) noexcept {
+    const uint64_t needed = stream.parts | uint64_t{1} << stream.place % parts_per_block;
+    const uint64_t bit = uint64_t{1} << part;
+    if ((needed & (bit | bit << 1 | bit >> 1)) != 0) return true;
+    if (delta == 0) return false;
+    const uint32_t from_edge = delta > 0 ? part : parts_per_block - 1 - part;
+    return from_edge <= parts_per_block / kEdgeShare;
+}
+
+StreamTable::Stream* StreamTable::match(uint32_t block, uint32_t part, const Surroundings& around,
+                                        Begin begin, uint32_t& distance) noexcept {
     for (Stream& stream : streams_) {
         if (!is_live(stream)) continue;
         if (begin == Begin::kIgnore && stream.lag_count < kCertainFaults) continue;
         const int64_t delta = int64_t{block} - stream.head;
+        // Among few blocks random accesses meet the next block of some stream all the time.
+        const bool stays =
+            delta == 0 && begin != Begin::kIgnore && clock_ - stream.stamp <= kStreams;
+        if (around.may_be_sparse && std::abs(stream.step) <= 1 && !stays &&
+            !comes_to(stream, delta, part, around.parts_per_block)) {
+            continue;
+        }
         if (delta == 0 && stream.step != 0) {
             distance = 0;
             return &stream;
@@ -59,6 +80,9 @@ StreamTable::Stream* StreamTable::match(uint32_t block, const Surroundings& arou
         }
         const int64_t steps = delta / stream.step;
         if (steps * stream.step != delta || steps < 0 || steps > kGapMax) continue;
+        const int64_t place = place_of(block, part, around);
+        const int64_t error = place - stream.place - steps * stream.stride;
+        if (!sequential && std::abs(error) > std::max<int64_t>(steps, 1)) continue;
         if (!all_present(stream.head, static_cast<uint32_t>(steps), stream.step, around.blocks,
                          around.by_parts && begin != Begin::kIgnore)) {
             continue;
@@ -71,32 +95,39 @@ StreamTable::Stream* StreamTable::match(uint32_t block, const Surroundings& arou
 
 // Arrays that are passed through together may lie at equal distances, too: what might be the begin
 // of a stream of neighbours stays that.
-StreamTable::Stream* StreamTable::begin_stride(uint32_t block, bool may_be_sparse) noexcept {
+// In parts, since among few blocks many lie at equal distances by chance.
+StreamTable::Stream* StreamTable::begin_stride(uint32_t block, int64_t place,
+                                               bool may_be_sparse) noexcept {
     const auto is_single = [&](const Stream& stream) HANARE_REQUIRES(lock_) {
         return stream.step == 0 && is_live(stream) && stream.head != block;
     };
     for (const Stream& last : streams_) {
         const int64_t delta = int64_t{block} - last.head;
+        const int64_t stride = place - last.place;
         const bool found = is_single(last) &&
                            std::any_of(streams_.begin(), streams_.end(),
                                        [&](const Stream& first) HANARE_REQUIRES(lock_) {
                                            return is_single(first) && first.stamp < last.stamp &&
-                                                  int64_t{last.head} - first.head == delta;
+                                                  int64_t{last.head} - first.head == delta &&
+                                                  std::abs(last.place - first.place - stride) <= 1;
                                        });
         if (!found) continue;
         const uint32_t before = last.head;
-        replace_oldest(block);
-        Stream* const stream = replace_oldest(before);
+        const int64_t place_before = last.place;
+        replace_oldest(block, place);
+        Stream* const stream = replace_oldest(before, place_before);
         stream->step = static_cast<int32_t>(delta);
+        stream->stride = stride;
         stream->dense = !may_be_sparse;
-        advance(*stream, before);
+        advance(*stream, before, place_before);
         return stream;
     }
     return nullptr;
 }
 
-uint32_t StreamTable::advance(Stream& stream, uint32_t block) noexcept {
+uint32_t StreamTable::advance(Stream& stream, uint32_t block, int64_t place) noexcept {
     stream.head = block;
+    stream.place = place;
     uint32_t& slot = stream.lag[stream.lag_count % kLag];
     const uint32_t behind = stream.lag_count >= kLag ? slot : kNone;
     slot = block;
@@ -104,12 +135,13 @@ uint32_t StreamTable::advance(Stream& stream, uint32_t block) noexcept {
     return behind;
 }
 
-StreamTable::Stream* StreamTable::replace_oldest(uint32_t block) noexcept {
+StreamTable::Stream* StreamTable::replace_oldest(uint32_t block, int64_t place) noexcept {
     Stream* oldest =
         std::min_element(streams_.begin(), streams_.end(),
                          [](const Stream& a, const Stream& b) { return a.stamp < b.stamp; });
     *oldest = Stream{};
     oldest->head = block;
+    oldest->place = place;
     oldest->stamp = clock_;
     return oldest;
 }
@@ -130,15 +162,16 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
                                                 const Surroundings& around, Begin begin) noexcept {
     Advice advice;
     ++clock_;
+    const int64_t place = place_of(block, part, around);
     uint32_t distance = 1;
-    Stream* stream = match(block, around, begin, distance);
+    Stream* stream = match(block, part, around, begin, distance);
     if (stream == nullptr && begin == Begin::kCandidate) {
-        stream = begin_stride(block, around.may_be_sparse);
+        stream = begin_stride(block, place, around.may_be_sparse);
     }
     advice.continues = stream != nullptr;
     if (stream == nullptr) {
         if (begin == Begin::kIgnore) return advice;
-        stream = replace_oldest(block);
+        stream = replace_oldest(block, place);
         if (begin != Begin::kAtOnce) return advice;
         stream->step = 1;
     }
@@ -151,12 +184,16 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
         stream->written = false;
     }
     if (distance > 0) {
-        advice.behind = advance(*stream, block);
+        advice.behind = advance(*stream, block, place);
         stream->ahead -= std::min(stream->ahead, distance);
         advice.left_parts = std::exchange(stream->parts, 0);
         advice.left_written = std::exchange(stream->written, false);
     }
     stream->parts |= uint64_t{1} << part;
+    if (around.by_chance && stream->lag_count < kCertainFaults) {
+        advice.continues = false;
+        return advice;
+    }
     stream->written |= write;
     advice.parts = stream->parts;
     if (std::popcount(advice.parts) > 1) stream->dense = true;

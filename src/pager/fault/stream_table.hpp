@@ -53,6 +53,9 @@ public:
         uint32_t depth_blocks;  // read ahead at most
         uint32_t quick_blocks;  // of these as soon as a stream is found
         bool by_parts;          // how streams are served: they jump over sparse blocks
+        uint32_t parts_per_block = 1;
+        bool by_chance =
+            false;  // the thread's last faults were random: only what is certain counts
     };
 
     // Records a fault on a part of a block.
@@ -63,9 +66,13 @@ private:
     static constexpr uint32_t kStreams = 32;
     static constexpr uint32_t kLag = 8;       // blocks a stream keeps behind its head
     static constexpr uint32_t kGapMax = 256;  // present blocks a stream may jump over
+    // One part in so many of a block is its edge.
+    static constexpr uint32_t kEdgeShare = 32;
 
     struct Stream {
         uint32_t head = 0;     // last faulted block
+        int64_t place = 0;     // of that fault: its part, counted from the begin of the region
+        int64_t stride = 0;    // parts from step to step, if these are larger than a block
         uint64_t parts = 0;    // of that, which were needed since it is the head
         bool written = false;  // some of these were written to
         int32_t step = 0;      // from block to block; 0 for a stream of one fault
@@ -80,14 +87,20 @@ private:
     Advice observe_locked(uint32_t block, uint32_t part, bool write, const Surroundings& around,
                           Begin begin) noexcept HANARE_REQUIRES(lock_);
     // The stream that goes on with `block`; `distance`: steps from its head, 0 for the head itself.
-    Stream* match(uint32_t block, const Surroundings& around, Begin begin,
+    Stream* match(uint32_t block, uint32_t part, const Surroundings& around, Begin begin,
                   uint32_t& distance) noexcept HANARE_REQUIRES(lock_);
+    // Whether a stream of neighbours would come to that part of a block, `delta` blocks from its
+    // head: at first to the edge of the block, or to where it was in the last one; then to the
+    // neighbours of what it has needed.
+    static bool comes_to(const Stream& stream, int64_t delta, uint32_t part,
+                         uint32_t parts_per_block) noexcept;
     bool is_live(const Stream& stream) const noexcept HANARE_REQUIRES(lock_);
-    // A new stream, if two of one fault each and `block` lie at equal distances.
-    Stream* begin_stride(uint32_t block, bool may_be_sparse) noexcept HANARE_REQUIRES(lock_);
-    Stream* replace_oldest(uint32_t block) noexcept HANARE_REQUIRES(lock_);
+    // A new stream, if two of one fault each and this one lie at equal distances.
+    Stream* begin_stride(uint32_t block, int64_t place, bool may_be_sparse) noexcept
+        HANARE_REQUIRES(lock_);
+    Stream* replace_oldest(uint32_t block, int64_t place) noexcept HANARE_REQUIRES(lock_);
     // Moves the head; returns the block that is now far enough behind, or kNone.
-    static uint32_t advance(Stream& stream, uint32_t block) noexcept;
+    static uint32_t advance(Stream& stream, uint32_t block, int64_t place) noexcept;
     // The blocks between the head and what is `steps` steps from it.
     static bool all_present(uint32_t head, uint32_t steps, int32_t step, const Block* blocks,
                             bool or_sparse) noexcept;

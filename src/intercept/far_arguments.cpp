@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled for general registers only.
+#include "intercept/far_arguments.hpp"
+
+#include <atomic>
+
+#include "intercept/far_call.hpp"
+
+namespace hanare::intercept {
+
+namespace {
+
+constexpr size_t kPieceBytesMax = size_t{4} << 20;
+constexpr size_t kPieceBytesMin = size_t{64} << 10;
+constexpr uint64_t kPieceShare = 16;  // of local memory
+
+constinit FarMemory* the_memory = nullptr;
+constinit std::atomic<size_t> piece_bytes{kPieceBytesMax};
+
+}  // namespace
+
+void set_far_memory(FarMemory& memory) noexcept { the_memory = &memory; }
+
+void divide_local_memory(uint64_t local_bytes) noexcept {
+    uint64_t share = local_bytes / kPieceShare;
+    if (share < kPieceBytesMin) share = kPieceBytesMin;
+    if (share < piece_bytes.load(std::memory_order_relaxed)) {
+        piece_bytes.store(share, std::memory_order_relaxed);
+    }
+}
+
+hook::Verdict handle_arguments(hook::SystemCall& call) {
+    const SystemCallArguments& row = arguments_of(call.number);
+    if (!FarCall::is_wanted(*the_memory, call, row)) return hook::Verdict::kNative;
+    the_memory->count_protected_call();
+    FarCall far_call(*the_memory, call, piece_bytes.load(std::memory_order_relaxed));
+    call.finish(far_call.make(row));
+    return hook::Verdict::kDone;
+}
+
+}  // namespace hanare::intercept
