@@ -6,6 +6,7 @@
 #include "bench/pager_case.hpp"
 #include "cli/bench_dlm_test1.hpp"
 #include "cli/bench_fault.hpp"
+#include "cli/bench_intercept.hpp"
 #include "cli/bench_pager.hpp"
 #include "cli/bench_resident.hpp"
 #include "cli/commands.hpp"
@@ -24,6 +25,17 @@ void add_bench_fault(CLI::App& bench) {
     fault->add_option("--json", flags->json, "write the results to this file");
     flags->overrides = add_option_flags(*fault, {OptionId::store});
     set_run(*fault, [flags] { return run_bench_fault(*flags); });
+}
+
+void add_bench_intercept(CLI::App& bench) {
+    CLI::App* intercept = bench.add_subcommand(
+        "intercept", "what hanare run costs a program that fits: system calls, memory, start");
+    auto flags = std::make_shared<InterceptFlags>();
+    intercept->add_flag("--quick", flags->quick, "fewer rounds and starts");
+    intercept->add_option("--json", flags->json, "write the results to this file");
+    intercept->add_flag("--worker", flags->worker)->group("");  // how the bench runs its cases
+    flags->overrides = add_option_flags(*intercept, {OptionId::store});
+    set_run(*intercept, [flags] { return run_bench_intercept(*flags); });
 }
 
 void add_bench_pager(CLI::App& bench) {
@@ -85,6 +97,7 @@ void add_bench(CLI::App& app) {
         add_option_flags(*resident, {OptionId::store, OptionId::block_bytes, OptionId::engine});
     set_run(*resident, [flags] { return run_bench_resident(*flags); });
     add_bench_fault(*bench);
+    add_bench_intercept(*bench);
     add_bench_pager(*bench);
     add_bench_dlm_test1(*bench);
 }

@@ -36,6 +36,12 @@ void add_doctor(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_bench(CLI::App& app);
 
+// All but `run`, in the program that has them.
+void add_other_subcommands(CLI::App& app);
+// Of the two programs (front.cpp), this one goes on, or the other takes its place.  A status where
+// it should and cannot.
+int become_responsible(int argc, char** argv);
+
 // What the subcommand does when it is chosen; the returned value is the exit status.
 void set_run(CLI::App& subcommand, std::function<int()> run);
 

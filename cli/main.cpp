@@ -14,7 +14,6 @@
 #include "cli/run.hpp"
 #include "config/nearest.hpp"
 #include "config/rules.hpp"
-#include "hanare/hanare.h"
 #include "sys/file.hpp"
 
 namespace hanare::cli {
@@ -129,13 +128,9 @@ int run(int argc, char** argv, RunArguments& arguments) {
         "Memory beyond one process and one machine's DRAM, used with plain loads and stores."};
     app.name("hanare");
     app.require_subcommand(0, 1);
-    app.set_version_flag("--version", std::string("hanare ") + hanare_version());
+    app.set_version_flag("--version", std::string("hanare ") + HANARE_VERSION);
     add_run(app, arguments);
-    add_ps(app);
-    add_info(app);
-    add_doctor(app);
-    add_demo(app);
-    add_bench(app);
+    add_other_subcommands(app);
     refuse_options_as_values(app);
     argc = part_arguments(app, argc, argv, arguments);
     try {
@@ -174,6 +169,7 @@ int with_output_written(int status) {
 }  // namespace hanare::cli
 
 int main(int argc, char** argv) {
+    if (const int status = hanare::cli::become_responsible(argc, argv); status != 0) return status;
     // What is opened must not become a standard stream; nobody could be told of a failure.
     if (hanare::sys::open_missing_standard() != 0) return hanare::cli::kExitInternalFailure;
     // A file beyond `ulimit -f` is then an error like others, here and in what we start.

@@ -13,7 +13,6 @@
 #include "config/store_spec.hpp"
 #include "sys/file.hpp"
 #include "sys/foreground_program.hpp"
-#include "sys/platform.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -36,8 +35,8 @@ Result<void> check_local(const config::Options& options) {
 }
 
 // Not one block, or not the size that was asked for, would go in.
-Result<void> check_room(const config::Options& options, const config::StoreSpec& store) {
-    HANARE_TRY_ASSIGN(const sys::DirectoryReport report, sys::probe_directory(store.directory));
+Result<void> check_room(const config::Options& options, const config::StoreSpec& store,
+                        const sys::DirectoryReport& report) {
     const uint64_t wanted = std::max(store.size_bytes, options.block_bytes);
     if (report.room_known && report.free_bytes < wanted) {
         return fail(HANARE_STATUS_STORE_FULL,
@@ -52,14 +51,14 @@ Result<void> check_room(const config::Options& options, const config::StoreSpec&
 
 // Checks the store, and makes its directory one that does not depend on where the program goes.
 Result<void> settle_store(config::Options& options) {
-    HANARE_TRY_ASSIGN(const std::string directory, store_directory(options));
+    HANARE_TRY_ASSIGN(const StoreDirectory directory, examine_store_directory(options));
     HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
-    HANARE_TRY(check_room(options, store));
+    HANARE_TRY(check_room(options, store, directory.report));
     std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::canonical(directory, error);
+    const std::filesystem::path absolute = std::filesystem::canonical(directory.path, error);
     if (error) {
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error.value(), "store %.150s",
-                          directory.c_str());
+                          directory.path.c_str());
     }
     options.store = config::file_store_spec(absolute.string());
     if (store.size_bytes != 0) options.store += "?size=" + config::exact_size(store.size_bytes);

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 
 namespace hanare::cli {
 namespace {
@@ -23,6 +24,12 @@ bool is_of_other_library(const std::string& loader) {
     return loader.substr(loader.find_last_of('/') + 1).starts_with("ld-musl");
 }
 
+// As below another `hanare run`: it is static and does what it is for.
+bool is_this_program(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::equivalent(path, "/proc/self/exe", ignored);
+}
+
 // Why the library cannot get into the program; empty when it can.
 std::string obstacle(const sys::ProgramFile& file, bool& preload) {
     preload = false;
@@ -40,7 +47,7 @@ Result<ChosenProgram> choose_program(const std::string& name) {
     ChosenProgram program;
     program.file = sys::inspect_program(path);
     const std::string why = obstacle(program.file, program.preload);
-    if (why.empty()) return program;
+    if (why.empty() || is_this_program(program.file.loaded)) return program;
     const bool is_itself = program.file.loaded == path;
     program.note = (is_itself ? path : program.file.loaded + ", which runs " + path + ",") + " " +
                    why + " and runs in plain memory";

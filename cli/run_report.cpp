@@ -8,7 +8,6 @@
 
 #include "base/units.hpp"
 #include "config/rules.hpp"
-#include "hanare/hanare.h"
 #include "sys/foreground_program.hpp"
 
 namespace hanare::cli {
@@ -100,12 +99,9 @@ std::string progress_line(const RunTotals& totals, double elapsed_s) {
 
 ordered_json run_statistics(const RunSubject& subject, const RunWatch& watch, double elapsed_s,
                             std::optional<int> wait_status) {
-    ordered_json json = {{"version", hanare_version()},
-                         {"command", subject.command},
-                         {"run_id", getpid()},
-                         {"program_id", subject.program_id},
-                         {"elapsed_s", elapsed_s},
-                         {"exit_status", nullptr},
+    ordered_json json = {{"version", HANARE_VERSION}, {"command", subject.command},
+                         {"run_id", getpid()},        {"program_id", subject.program_id},
+                         {"elapsed_s", elapsed_s},    {"exit_status", nullptr},
                          {"signal", nullptr}};
     if (wait_status) {
         const sys::ProgramEnd end = sys::program_end(*wait_status);

@@ -7,11 +7,18 @@
 
 #include "base/result.hpp"
 #include "config/options.hpp"
+#include "sys/platform.hpp"
 
 namespace hanare::cli {
 
+struct StoreDirectory {
+    std::string path;
+    sys::DirectoryReport report;
+};
+
 // STORE_UNAVAILABLE where it cannot be used, or is in memory and that is not allowed; the text
 // names the option, where it was given and what to do.
+Result<StoreDirectory> examine_store_directory(const config::Options& options);
 Result<std::string> store_directory(const config::Options& options);
 
 }  // namespace hanare::cli

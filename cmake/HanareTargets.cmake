@@ -35,6 +35,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   endif()
 endif()
 
+# Whether there is a C library to link statically; sanitizers need the shared one.
+file(WRITE ${CMAKE_BINARY_DIR}/static_program.cpp "int main() {}")
+try_compile(HANARE_STATIC_PROGRAMS ${CMAKE_BINARY_DIR}/static_program
+  ${CMAKE_BINARY_DIR}/static_program.cpp LINK_OPTIONS -static)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  set(HANARE_STATIC_PROGRAMS OFF)
+endif()
+
 set_property(GLOBAL PROPERTY HANARE_LAYERS "")
 
 # hanare_layer(NAME [SERIAL_TESTS] DEPENDS LAYER...): library hanare_NAME from src/NAME/**.cpp and,
@@ -54,6 +62,8 @@ function(hanare_layer name)
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
   target_link_libraries(hanare_${name} PUBLIC hanare_options)
+  # The library that programs load holds only what it uses.
+  target_compile_options(hanare_${name} PRIVATE -ffunction-sections -fdata-sections)
   foreach(layer IN LISTS ARG_DEPENDS)
     target_link_libraries(hanare_${name} PUBLIC hanare_${layer})
   endforeach()
@@ -109,7 +119,7 @@ function(hanare_run_library)
   set(map ${CMAKE_SOURCE_DIR}/src/run/run.map)
   target_link_options(hanare_run_library PRIVATE -static-libstdc++ -static-libgcc
     -Wl,--version-script=${map} -Wl,--exclude-libs,ALL -Wl,-z,now
-    -Wl,--as-needed)
+    -Wl,--as-needed -Wl,--gc-sections)
   set_target_properties(hanare_run_library PROPERTIES OUTPUT_NAME hanare-run
     LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
 endfunction()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.hpp"
 
-#include <charconv>
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 
@@ -22,6 +21,35 @@ int unit_exponent(std::string_view suffix) {
     return static_cast<int>(position) + 1;
 }
 
+// "12", "1.5", ".5", also below zero, and where it ends in the text.  As exact as from_chars up to
+// fifteen digits; that would make programs load libm (src/run).
+struct Decimal {
+    double value = 0;
+    size_t bytes = 0;  // 0: it is no number
+};
+Decimal leading_decimal(std::string_view text) {
+    const bool is_negative = text.starts_with('-');
+    double digits = 0;
+    double scale = 1;
+    size_t at = is_negative ? 1 : 0;
+    bool has_digits = false;
+    bool has_point = false;
+    for (; at < text.size(); ++at) {
+        const char c = text[at];
+        if (c == '.' && !has_point) {
+            has_point = true;
+        } else if (c >= '0' && c <= '9') {
+            has_digits = true;
+            digits = digits * 10 + (c - '0');
+            if (has_point) scale *= 10;
+        } else {
+            break;
+        }
+    }
+    if (!has_digits) return {};
+    return {.value = (is_negative ? -digits : digits) / scale, .bytes = at};
+}
+
 }  // namespace
 
 Result<uint64_t> parse_size(std::string_view what, std::string_view text,
@@ -33,16 +61,15 @@ Result<uint64_t> parse_size(std::string_view what, std::string_view text,
                     static_cast<int>(allowed.size()), allowed.data());
     };
     if (text.empty()) return bad("is empty");
-    double value = 0;
-    const auto [rest, error] =
-        std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-    if (error != std::errc{}) return bad("is not a size");
+    const auto [value, digits] = leading_decimal(text);
+    if (digits == 0) return bad("is not a size");
     if (!(value > 0)) return bad("is not positive");
-    const int exponent =
-        unit_exponent({rest, static_cast<size_t>(text.data() + text.size() - rest)});
+    const int exponent = unit_exponent(text.substr(digits));
     if (exponent < 0) return bad("has an unknown unit");
-    const double bytes = std::ldexp(value, 10 * exponent);
-    if (bytes >= std::ldexp(1.0, 63)) return bad("is too large");
+    // Exact, as powers of two are.
+    double bytes = value;
+    for (int power = 0; power < exponent; ++power) bytes *= 1024;
+    if (bytes >= 0x1p63) return bad("is too large");
     if (bytes < 1) return bad("is less than one byte");
     return static_cast<uint64_t>(bytes);
 }
@@ -56,7 +83,8 @@ std::string format_size(uint64_t bytes) {
         ++unit;
     }
     char text[32];
-    const int decimals = value == std::floor(value) ? 0 : value < 10 ? 2 : 1;
+    const bool is_whole = value == static_cast<double>(static_cast<uint64_t>(value));
+    const int decimals = is_whole ? 0 : value < 10 ? 2 : 1;
     std::snprintf(text, sizeof text, "%.*f %s", decimals, value, units[unit]);
     return text;
 }

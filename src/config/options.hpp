@@ -64,6 +64,9 @@ using Overrides = std::vector<Override>;
 
 Result<Options> load_options(const Overrides& overrides = {});
 
+// Without a file: where `hanare run` has put all values into the environment.
+Result<Options> load_from_environment();
+
 // HANARE_* variables of the environment that mean nothing.
 std::vector<std::string> unknown_variables();
 

@@ -101,6 +101,19 @@ TEST_F(OptionsTest, DefaultsAreThoseOfTheTable) {
     for (const OptionRow& row : option_rows()) EXPECT_EQ(source(*options, row.id), "default");
 }
 
+TEST_F(OptionsTest, TheEnvironmentIsEnoughWhereItHasLocalAndStore) {
+    EXPECT_FALSE(load_from_environment());
+    setenv("HANARE_LOCAL", "64M", 1);
+    EXPECT_FALSE(load_from_environment());
+    setenv("HANARE_STORE", "file:/x", 1);
+    const auto options = load_from_environment();
+    ASSERT_TRUE(options) << options.error().text;
+    EXPECT_EQ(options->local_bytes, 64 * kMiB);
+    EXPECT_EQ(options->store, "file:/x");
+    setenv("HANARE_BLOCK", "x", 1);
+    EXPECT_FALSE(load_from_environment());
+}
+
 TEST_F(OptionsTest, LocalIsFourFifthsOfTheLimit) {
     const Result<Options> options = load_options();
     const auto limit = sys::effective_memory_limit();

@@ -25,7 +25,6 @@ Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
     if (taken.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "system calls are intercepted already");
     }
-    measure_vector_state();
     set_handler(handler, numbers);
     HANARE_TRY(rewrite_loaded_modules());
     return rewrite_report();

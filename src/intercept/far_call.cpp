@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "intercept/file_kinds.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
 #include "pager/fault/residency.hpp"
@@ -26,6 +27,8 @@ using Kind = ArgumentKind;
 // An argument of that size is copied; what may be transferred sooner than it is copied is held,
 // unless the call may sleep.
 constexpr uint64_t kBounceBytesMax = 16 << 10;
+// What is present is held sooner than more than this is copied.
+constexpr uint64_t kCopiedSoonerBytesMax = 512;
 constexpr uint64_t kBounceBytesMaxAsleep = 48 << 10;
 constexpr uint64_t kTextBytesMax = 4096;
 constexpr uint64_t kPageBytes = 4096;
@@ -36,7 +39,20 @@ std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(addre
 
 // memcpy may use vector registers.
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) noexcept {
-    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+    // It takes dozens of cycles to begin.
+    constexpr size_t kShortBytes = 128;
+    if (bytes > kShortBytes) {
+        asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+        return;
+    }
+    for (; bytes >= sizeof(uint64_t); bytes -= sizeof(uint64_t)) {
+        uint64_t word;
+        __builtin_memcpy(&word, from, sizeof word);
+        __builtin_memcpy(to, &word, sizeof word);
+        from += sizeof word;
+        to += sizeof word;
+    }
+    for (; bytes > 0; --bytes) *to++ = *from++;
 }
 
 bool is_written(Kind kind) {
@@ -454,6 +470,19 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
     return result;
 }
 
+// Only where that brings nothing in.
+bool FarCall::is_held_sooner(uint64_t address, uint64_t bytes, bool write) const {
+    if (bytes <= kCopiedSoonerBytesMax || !may_be_divided(call_.number)) return false;
+    const uint64_t end = address + bytes;
+    bool is_there = false;
+    memory_.for_each_part(address, end, [&](size_t index, uint64_t from, uint64_t to) {
+        if (from != address || to != end) return;
+        const pager::Region* const region = memory_.lasting_region(index);
+        is_there = region != nullptr && is_present(*region, from, to, write);
+    });
+    return is_there && transfers_promptly(call_.arguments[0]);
+}
+
 uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t bytes,
                         bool may_block) {
     if (bytes == 0 || address + bytes < address || !memory_.overlaps(address, address + bytes)) {
@@ -461,7 +490,8 @@ uint64_t FarCall::place(const Argument& argument, uint64_t address, uint64_t byt
     }
     const bool writes = is_written(argument.kind);
     const uint64_t most = may_block ? kBounceBytesMaxAsleep : kBounceBytesMax;
-    if (bytes > most || !memory_.may_access(address, bytes)) {
+    if (bytes > most || !memory_.may_access(address, bytes) ||
+        is_held_sooner(address, bytes, writes)) {
         hold(address, bytes, writes);
         return address;
     }
@@ -526,8 +556,9 @@ uint64_t FarCall::place_vectors(uint64_t address, uint64_t count, bool writes, b
         local[index].base = base;
         local[index].bytes = bytes;
         if (bytes == 0 || base + bytes < base || !memory_.overlaps(base, base + bytes)) continue;
-        std::byte* const copied =
-            bytes <= most && memory_.may_access(base, bytes) ? bounce_.take(bytes, base) : nullptr;
+        const bool copies = bytes <= most && memory_.may_access(base, bytes) &&
+                            !is_held_sooner(base, bytes, writes);
+        std::byte* const copied = copies ? bounce_.take(bytes, base) : nullptr;
         if (copied == nullptr) {
             hold(base, bytes, writes);
             continue;

@@ -66,6 +66,7 @@ private:
     uint64_t size_of(const Argument& argument) const;
     uint64_t vectors_bytes(const Argument& argument) const;
 
+    bool is_held_sooner(uint64_t address, uint64_t bytes, bool write) const;
     uint64_t place(const Argument& argument, uint64_t address, uint64_t bytes, bool may_block);
     uint64_t place_text(uint64_t address);
     uint64_t place_vectors(uint64_t address, uint64_t count, bool writes, bool may_block,

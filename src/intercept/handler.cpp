@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "intercept/far_arguments.hpp"
+#include "intercept/file_kinds.hpp"
 #include "intercept/forks.hpp"
 #include "pager/fault/handler.hpp"
 #include "sys/own_descriptors.hpp"
@@ -127,17 +128,20 @@ Verdict handle_mask(SystemCall& call) {
 Verdict handle_close(SystemCall& call) {
     const auto number = static_cast<int>(call.arguments[0]);
     if (call.number == SYS_close) {
+        forget_files(call.arguments[0], call.arguments[0]);
         if (!sys::own_descriptors.contain(number)) return Verdict::kNative;
         call.finish(-EBADF);
         return Verdict::kDone;
     }
     if (call.number == SYS_dup2 || call.number == SYS_dup3) {
+        forget_files(call.arguments[1], call.arguments[1]);
         if (!sys::own_descriptors.contain(static_cast<int>(call.arguments[1]))) {
             return Verdict::kNative;
         }
         call.finish(-EBUSY);
         return Verdict::kDone;
     }
+    forget_files(call.arguments[0], call.arguments[1]);
     // close_range: what lies between them.
     const auto last = static_cast<uint32_t>(call.arguments[1]);
     constexpr uint64_t kCloseOnExec = 4;

@@ -28,7 +28,7 @@ constexpr size_t kHandlerBytes = 64 * kKiB;
 bool is_verbose() { return std::getenv("HANARE_RUN_VERBOSE") != nullptr; }
 
 Result<intercept::SpaceOptions> load_space_options() {
-    HANARE_TRY_ASSIGN(const config::Options options, config::load_options());
+    HANARE_TRY_ASSIGN(const config::Options options, config::load_from_environment());
     telemetry::apply_log_options(options);
     if (options.control == config::Switch::kOn) want_control();
     intercept::SpaceOptions space;

@@ -64,33 +64,51 @@ void give_back_signals(const Inherited& inherited) {
     sigprocmask(SIG_SETMASK, &inherited.mask, nullptr);
 }
 
-// In the child.  `failure_fd` is told why there is no program; exec closes it.
-[[noreturn]] void become(const ForegroundProgram::Launch& launch, const Inherited& inherited,
-                         pid_t parent, int failure_fd) {
+// What the child needs, made by the parent: until exec it has the parent's memory, in which it must
+// leave nothing behind but `error`.
+struct Plan {
+    const char* path;
+    std::vector<char*> arguments;
+    std::vector<char*> environment;
+    std::vector<char*> for_shell;  // empty if the program is not for a shell
+    Inherited inherited;
+    pid_t parent;
+    volatile int error = 0;  // why there is no program
+};
+
+constexpr const char* kShell = "/bin/sh";
+
+[[noreturn]] void become(Plan& plan) {
     constexpr int kNobodySees = 127;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(kNobodySees);  // it died before prctl
-    const std::vector<char*> arguments = pointers_to(launch.arguments);
-    const std::vector<char*> environment = pointers_to(launch.environment);
-    give_back_signals(inherited);
-    execve(launch.path.c_str(), arguments.data(), environment.data());
-    if (errno == ENOEXEC && launch.is_text) {
-        std::vector<std::string> for_shell = {"/bin/sh", launch.path};
-        for_shell.insert(for_shell.end(), launch.arguments.begin() + 1, launch.arguments.end());
-        execve("/bin/sh", pointers_to(for_shell).data(), environment.data());
+    if (getppid() != plan.parent) _exit(kNobodySees);  // it died before prctl
+    give_back_signals(plan.inherited);
+    execve(plan.path, plan.arguments.data(), plan.environment.data());
+    if (errno == ENOEXEC && !plan.for_shell.empty()) {
+        execve(kShell, plan.for_shell.data(), plan.environment.data());
     }
-    const int error = errno;
-    [[maybe_unused]] const ssize_t told = write(failure_fd, &error, sizeof error);
+    plan.error = errno;
     _exit(kNobodySees);
 }
 
-// 0 when exec succeeded, or the child died before it could.
-int exec_error(int failure_fd) {
-    int error = 0;
-    ssize_t got = 0;
-    while ((got = read(failure_fd, &error, sizeof error)) < 0 && errno == EINTR) {
-    }
-    return got == sizeof error ? error : 0;
+// Returns when the program has begun or could not: no page is copied meanwhile.
+[[gnu::noinline]] pid_t start_child(Plan& plan) {
+    const pid_t child = vfork();
+    if (child == 0) become(plan);
+    return child;
+}
+
+Plan plan_of(const ForegroundProgram::Launch& launch, const Inherited& inherited) {
+    Plan plan = {.path = launch.path.c_str(),
+                 .arguments = pointers_to(launch.arguments),
+                 .environment = pointers_to(launch.environment),
+                 .for_shell = {},
+                 .inherited = inherited,
+                 .parent = getpid()};
+    if (!launch.is_text) return plan;
+    plan.for_shell = {const_cast<char*>(kShell), const_cast<char*>(plan.path)};
+    plan.for_shell.insert(plan.for_shell.end(), plan.arguments.begin() + 1, plan.arguments.end());
+    return plan;
 }
 
 }  // namespace
@@ -101,32 +119,32 @@ ProgramEnd program_end(int wait_status) {
 }
 
 Result<ForegroundProgram> ForegroundProgram::start(const Launch& launch) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "pipe");
-    const FileDescriptor failure(above_standard(ends[0]));
-    FileDescriptor report(above_standard(ends[1]));
     const sigset_t ours = our_signals();
     ForegroundProgram program;
     program.signals_ =
         FileDescriptor(above_standard(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)));
     if (!program.signals_.is_open()) return fail_errno(HANARE_STATUS_SYSTEM, errno, "signalfd");
     const Inherited inherited = take_signals(launch);
-    const pid_t parent = getpid();
     std::fflush(nullptr);
-    program.pid_ = fork();
-    if (program.pid_ == 0) become(launch, inherited, parent, report.number());
+    Plan plan = plan_of(launch, inherited);
+    // None of our handlers may run in the child.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    program.pid_ = start_child(plan);
     const int fork_error = errno;
-    report.close();
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     if (program.pid_ < 0) {
         give_back_signals(inherited);
         return fail_errno(HANARE_STATUS_NO_MEMORY, fork_error, "fork");
     }
-    if (const int error = exec_error(failure.number()); error != 0) {
+    if (plan.error != 0) {
         while (waitpid(program.pid_, nullptr, 0) < 0 && errno == EINTR) {
         }
         program.pid_ = -1;
         give_back_signals(inherited);
-        return fail_errno(HANARE_STATUS_INVALID_ARGUMENT, error, "cannot run %.200s",
+        return fail_errno(HANARE_STATUS_INVALID_ARGUMENT, plan.error, "cannot run %.200s",
                           launch.path.c_str());
     }
     return program;

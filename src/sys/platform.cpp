@@ -172,8 +172,9 @@ bool forbids_execution(const std::string& path) {
     return statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0;
 }
 
-Result<DirectoryReport> probe_directory(const std::string& directory) {
-    FileDescriptor file;
+namespace {
+
+Result<DirectoryReport> examine(const std::string& directory, FileDescriptor& file) {
     if (const int error = open_unnamed(directory, file); error != 0) {
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "cannot create a file in %s",
                           directory.c_str());
@@ -191,6 +192,19 @@ Result<DirectoryReport> probe_directory(const std::string& directory) {
     report.in_memory = system.in_memory;
     report.room_known = system.room_known;
     report.free_bytes = system.free_bytes;
+    return report;
+}
+
+}  // namespace
+
+Result<DirectoryReport> examine_directory(const std::string& directory) {
+    FileDescriptor file;
+    return examine(directory, file);
+}
+
+Result<DirectoryReport> probe_directory(const std::string& directory) {
+    FileDescriptor file;
+    HANARE_TRY_ASSIGN(DirectoryReport report, examine(directory, file));
     report.direct_errno = bypass_page_cache(file.number());
     return report;
 }

@@ -66,10 +66,12 @@ struct DirectoryReport {
     bool in_memory = false;   // tmpfs or ramfs
     bool room_known = false;
     uint64_t free_bytes = 0;
-    int direct_errno = 0;  // 0: O_DIRECT works
+    int direct_errno = 0;  // 0: O_DIRECT works; of probe_directory() only
 };
 
 // Creates an unnamed file there.  STORE_UNAVAILABLE says why that is not possible.
+Result<DirectoryReport> examine_directory(const std::string& directory);
+// The same, and writes a page past the page cache, which takes milliseconds.
 Result<DirectoryReport> probe_directory(const std::string& directory);
 
 }  // namespace hanare::sys

@@ -123,6 +123,16 @@ TEST(ProbeDirectory, ReportsAndLeavesNothing) {
     EXPECT_EQ(directory.entry_count(), 0u);
 }
 
+TEST(ProbeDirectory, ExaminesWithoutWriting) {
+    const testing::TemporaryDirectory directory;
+    const auto report = examine_directory(directory.path());
+    const auto probed = probe_directory(directory.path());
+    ASSERT_TRUE(report && probed);
+    EXPECT_EQ(report->file_system, probed->file_system);
+    EXPECT_EQ(report->in_memory, probed->in_memory);
+    EXPECT_EQ(directory.entry_count(), 0u);
+}
+
 TEST(ProbeDirectory, KnowsTmpfs) {
     const auto report = probe_directory("/dev/shm");
     if (!report) GTEST_SKIP() << report.error().text;

@@ -37,7 +37,8 @@ END
 built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 [[ $built == "./bin/hanare
 ./$libdir/libhanare-run.so
-./$libdir/libhanare.so."* && $(wc -l <<<"$built") == 3 ]]
+./$libdir/libhanare.so."*"
+./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 4 ]]
 
 step "a C11 program through pkg-config"
 export PKG_CONFIG_PATH=$work/prefix/$libdir/pkgconfig

@@ -241,7 +241,7 @@ class Execution(Base):
     @unittest.skipIf(support.SANITIZER, "a sanitizer needs descriptors of its own")
     def test_what_we_lack_is_our_failure(self):
         result = self.run_hanare("run", "true", preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_NOFILE, (6, 6)))
+            resource.RLIMIT_NOFILE, (4, 4)))
         self.assert_one_line(result, 70, "Too many open files")
 
     def test_not_found(self):

@@ -28,14 +28,15 @@ def eventually(condition, seconds=60):
 
 @contextlib.contextmanager
 def reachable_copy(binary):
-    """The program and its library where every user can reach them; gives program and library path.
+    """The programs and their library where every user can reach them; gives program and its place.
 
     The build directory may be closed to others.
     """
     with tempfile.TemporaryDirectory(prefix=f"hanare-copy-{os.getpid()}-", dir="/var/tmp") as place:
         os.chmod(place, 0o755)
         program = shutil.copy(binary, place)
-        library = subprocess.run(["ldd", binary], capture_output=True, text=True, check=True)
+        tools = shutil.copy(os.path.join(os.path.dirname(binary), "hanare-tools"), place)
+        library = subprocess.run(["ldd", tools], capture_output=True, text=True, check=True)
         for path in re.findall(r"libhanare\S* => (\S+)", library.stdout):
             shutil.copy(path, place)
         yield program, place

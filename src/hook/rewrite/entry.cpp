@@ -44,15 +44,19 @@ hanare_hook_entry:
     ret
 2:  movq    (%rsp), %rcx                # the return address, in the stub
     leaq    136(%rsp), %r11
-    pushfq
-    .cfi_adjust_cfa_offset 8
-    andq    $-64, %rcx
-    movq    56(%rcx), %rcx              # where the program goes on
-    pushq   %rbp
+    pushq   %rbp                        # changes no flags, as all up to here
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
-    movq    %rsp, %rbp
-    .cfi_def_cfa_register %rbp
+    movq    %rax, %rbp
+    lahf                                # pushfq and popfq take several times as long
+    seto    %al
+    pushq   %rax
+    .cfi_adjust_cfa_offset 8
+    movq    %rbp, %rax
+    leaq    8(%rsp), %rbp
+    .cfi_def_cfa %rbp, 16
+    andq    $-64, %rcx
+    movq    56(%rcx), %rcx              # where the program goes on
     subq    $80, %rsp
     andq    $-16, %rsp
     movq    %rax, (%rsp)
@@ -75,11 +79,14 @@ hanare_hook_entry:
     movq    32(%rsp), %r10
     movq    40(%rsp), %r8
     movq    48(%rsp), %r9
+    movq    %rax, %r11
+    movq    -8(%rbp), %rax
+    addb    $127, %al                   # the overflow flag
+    sahf                                # and the others
+    movq    %r11, %rax
     leave
-    .cfi_def_cfa %rsp, 16
+    .cfi_def_cfa %rsp, 8
     .cfi_restore %rbp
-    popfq
-    .cfi_adjust_cfa_offset -8
     ret
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry
@@ -100,7 +107,9 @@ hanare_hook_with_vector_registers:
     movq    %rdi, %r10
     movq    %rsi, %rdi
     movl    hanare_hook_vector_bytes(%rip), %ecx
-    subq    %rcx, %rsp
+    cmpl    $-1, %ecx
+    je      5f
+2:  subq    %rcx, %rsp
     andq    $-64, %rsp
     movq    %rsp, %rbx
     testl   %ecx, %ecx
@@ -130,34 +139,63 @@ hanare_hook_with_vector_registers:
 4:  movq    -8(%rbp), %rbx
     .cfi_restore %rbx
     leave
+    .cfi_remember_state
     .cfi_def_cfa %rsp, 8
     .cfi_restore %rbp
     ret
+    .cfi_restore_state
+5:  pushq   %rdi                        # for the first time: how many bytes are needed
+    pushq   %r10
+    subq    $8, %rsp
+    call    hanare_hook_measure_vector_state
+    addq    $8, %rsp
+    popq    %r10
+    popq    %rdi
+    movl    hanare_hook_vector_bytes(%rip), %ecx
+    jmp     2b
     .cfi_endproc
     .size   hanare_hook_with_vector_registers, . - hanare_hook_with_vector_registers
     .popsection
 )");
 
 // How many bytes XSAVE writes for the components that are saved; 0 where the kernel does not offer
-// it.
+// it; all ones until it is needed, which in most programs it never is, and asking takes time
+// (sys/processor.hpp).
 extern "C" {
-uint32_t hanare_hook_vector_bytes = 0;
+uint32_t hanare_hook_vector_bytes = ~uint32_t{0};
+void hanare_hook_measure_vector_state() noexcept;
 }
 
-void measure_vector_state() noexcept {
-    constexpr unsigned kOsxsave = 1U << 27;
+namespace {
+
+uint32_t vector_bytes() noexcept {
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kOsxsave) == 0) return;
-    // Leaf 13: for each component its size and where it begins.  x87 and SSE come first.
-    constexpr unsigned kHeaderEnd = 576;
-    hanare_hook_vector_bytes = kHeaderEnd;
+    constexpr unsigned kOsxsave = 1U << 27;
+    constexpr unsigned kStateLeaf = 13;  // exists where there is XSAVE
+    __cpuid(1, a, b, c, d);
+    if ((c & kOsxsave) == 0) return 0;
+    // All components that the kernel has switched on; only matrices (AMX) make that much more than
+    // what is saved here.
+    constexpr uint32_t kWithoutMatricesMax = 4096;
+    __cpuid_count(kStateLeaf, 0, a, b, c, d);
+    if (b != 0 && b <= kWithoutMatricesMax) return b;
+    // For each component its size and where it begins.  x87 and SSE come first.
+    uint32_t bytes = 576;
     for (const unsigned component : {2U, 5U, 6U, 7U}) {
-        if (__get_cpuid_count(13, component, &a, &b, &c, &d) == 0 || a == 0) continue;
-        hanare_hook_vector_bytes = std::max(hanare_hook_vector_bytes, a + b);
+        __cpuid_count(kStateLeaf, component, a, b, c, d);
+        if (a != 0) bytes = std::max(bytes, a + b);
     }
+    return bytes;
+}
+
+}  // namespace
+
+// From above.  Whoever comes first measures; all get the same.
+extern "C" void hanare_hook_measure_vector_state() noexcept {
+    hanare_hook_vector_bytes = vector_bytes();
 }
 
 }  // namespace hanare::hook

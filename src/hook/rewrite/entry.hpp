@@ -22,7 +22,4 @@ void hanare_hook_entry() noexcept;
 Verdict hanare_hook_dispatch(SystemCall* call);
 }
 
-// Before the first use of with_vector_registers.
-void measure_vector_state() noexcept;
-
 }  // namespace hanare::hook

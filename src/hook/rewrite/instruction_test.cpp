@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hook/rewrite/code_image.hpp"
+#include "hook/rewrite/instruction_step.hpp"
 #include "hook/rewrite/test_support.hpp"
 
 namespace hanare::hook {
@@ -158,6 +159,30 @@ TEST(InstructionTest, AgreesWithObjdumpOverWholeLibraries) {
     }
     EXPECT_GT(compared, 500000u);
     EXPECT_GT(jumps, 50000u);
+}
+
+TEST(InstructionTest, StepsAgreeWithDecoding) {
+    size_t known = 0;
+    size_t all = 0;
+    for (const auto& file : testing::code_files()) {
+        const auto image = CodeImage::of_file(file.content);
+        ASSERT_TRUE(image);
+        for (const Code& segment : image->code()) {
+            // At every byte, whether an instruction begins there or not.
+            for (size_t at = 0; at + kStepReadBytes <= segment.size(); ++at) {
+                const InstructionStep step = step_over(segment.data() + at);
+                ++all;
+                if (step.bytes == 0) continue;
+                ++known;
+                const Instruction decoded = decode_instruction(segment.subspan(at));
+                ASSERT_EQ(step.bytes, decoded.bytes) << file.path << std::hex << " " << at;
+                const bool leads_away = decoded.kind == Kind::kJump || decoded.kind == Kind::kCall;
+                ASSERT_EQ(step.distance_bytes != 0, leads_away);
+                ASSERT_TRUE(leads_away || decoded.kind == Kind::kPlain);
+            }
+        }
+    }
+    EXPECT_GT(known, all / 2);
 }
 
 }  // namespace

@@ -54,9 +54,6 @@ struct Placement {
     Code read;
     uint8_t* run = nullptr;
 
-    bool contains(const uint8_t* place) const noexcept {
-        return place >= read.data() && place < read.data() + read.size();
-    }
     uint8_t* running(const uint8_t* place) const noexcept { return run + (place - read.data()); }
 };
 
@@ -69,7 +66,10 @@ struct Jump {
 class Rewriting {
 public:
     Rewriting(const CodeImage& image, const Placement& placement) noexcept
-        : image_(image), placement_(placement) {}
+        : image_(image),
+          placement_(placement),
+          places_(placement.read),
+          capacity_(places_.count()) {}
 
     Result<void> run() {
         if (const Result<void> reserved = reserve(); !reserved) {
@@ -79,7 +79,7 @@ public:
         }
         if (capacity_ == 0) return {};
         find_syscall_sites(
-            image_,
+            image_, places_,
             [](const SyscallSite& site, void* self) { static_cast<Rewriting*>(self)->visit(site); },
             this);
         if (found_ == 0) {
@@ -97,17 +97,7 @@ public:
 
 private:
     // Two bytes that look like the instruction and are none take room only.
-    size_t count_candidates() const noexcept {
-        const uint8_t* const end = placement_.read.data() + placement_.read.size();
-        size_t count = 0;
-        for (const uint8_t* at = placement_.read.data(); (at = find_syscall_bytes(at, end)) != end;
-             at += SyscallSite::kSyscallBytes) {
-            ++count;
-        }
-        return count;
-    }
     Result<void> reserve() {
-        capacity_ = count_candidates();
         if (capacity_ == 0) return {};
         const uint8_t* begin = placement_.run;
         HANARE_TRY_ASSIGN(stubs_,
@@ -119,7 +109,6 @@ private:
     Jump* jumps() const noexcept { return reinterpret_cast<Jump*>(memory_.address()); }
 
     void visit(const SyscallSite& site) noexcept {
-        if (!placement_.contains(site.syscall)) return;
         // Unwinders know the trampoline of signal handlers by its bytes.
         if (site.number == SYS_rt_sigreturn) return;
         ++found_;
@@ -155,9 +144,10 @@ private:
 
     const CodeImage& image_;
     const Placement placement_;
+    const SyscallBytes places_;
+    const size_t capacity_;
     StubArea stubs_;
     sys::Mapping memory_;
-    size_t capacity_ = 0;
     size_t count_ = 0;
     uint32_t found_ = 0;
     const uint8_t* taken_until_ = nullptr;  // by the site before

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "hook/rewrite/instruction.hpp"
+#include "hook/rewrite/instruction_step.hpp"
 
 namespace hanare::hook {
 
@@ -28,16 +29,30 @@ struct Neighbours {
     std::array<uint8_t, kMax> bytes = {};
     size_t count = 0;
 
-    void push_front(uint8_t length) noexcept {
-        std::copy_backward(bytes.begin(), bytes.end() - 1, bytes.end());
-        bytes[0] = length;
-        count = std::min(count + 1, kMax);
+    // False when there is no room, or the instruction may not be moved.
+    bool add(const Instruction& instruction) noexcept {
+        const bool may_be_moved =
+            instruction.kind == Kind::kPlain && !instruction.uses_stack_pointer;
+        if (instruction.bytes == 0 || !may_be_moved || count == kMax) return false;
+        bytes[count++] = instruction.bytes;
+        return true;
     }
 };
 
-bool may_be_moved(const Instruction& instruction) noexcept {
-    return instruction.kind == Kind::kPlain && !instruction.uses_stack_pointer;
-}
+// Code of a function, and how far it may be read behind that.
+struct Function {
+    Code code;
+    const uint8_t* readable_end = nullptr;
+
+    // Not known near the end of the segment.
+    InstructionStep step(size_t at) const noexcept {
+        const uint8_t* const place = code.data() + at;
+        if (static_cast<size_t>(readable_end - place) < kStepReadBytes) return {};
+        const InstructionStep step = step_over(place);
+        return step.bytes <= code.size() - at ? step : InstructionStep{};
+    }
+    Instruction decode(size_t at) const noexcept { return decode_instruction(code.subspan(at)); }
+};
 
 // mov $number, %eax; mov $number, %rax; xor %eax, %eax.
 int32_t number_loaded_by(Code instruction) noexcept {
@@ -57,16 +72,25 @@ int32_t number_loaded_by(Code instruction) noexcept {
 // through a register or a table, or something is not understood.
 class NearTargets {
 public:
-    NearTargets(Code function, const uint8_t* syscall) noexcept {
-        for (size_t at = 0; at < function.size();) {
-            const Instruction instruction = decode_instruction(function.subspan(at));
+    NearTargets(const Function& function, const uint8_t* syscall) noexcept {
+        const Code code = function.code;
+        for (size_t at = 0; at < code.size();) {
+            const InstructionStep step = function.step(at);
+            if (step.bytes != 0) {
+                at += step.bytes;
+                if (step.distance_bytes != 0) {
+                    add(code.data() + at + distance_before(code.data() + at, step) - syscall);
+                }
+                continue;
+            }
+            const Instruction instruction = function.decode(at);
             const bool has_table = instruction.kind == Kind::kIndirect && !instruction.goes_on;
             if (instruction.bytes == 0 || has_table) {
                 everywhere();
                 return;
             }
             if (instruction.kind == Kind::kJump || instruction.kind == Kind::kCall) {
-                add(function.data() + at + instruction.target - syscall);
+                add(code.data() + at + instruction.target - syscall);
             }
             at += instruction.bytes;
         }
@@ -79,6 +103,12 @@ public:
 private:
     static constexpr ptrdiff_t kBefore = 32;
     static constexpr ptrdiff_t kBehind = 32;
+    static ptrdiff_t distance_before(const uint8_t* end, const InstructionStep& step) noexcept {
+        if (step.distance_bytes == 1) return static_cast<int8_t>(end[-1]);
+        int32_t distance = 0;
+        std::memcpy(&distance, end - sizeof distance, sizeof distance);
+        return distance;
+    }
     void add(ptrdiff_t distance) noexcept {
         if (distance >= -kBefore && distance < kBehind)
             bits_ |= uint64_t{1} << (distance + kBefore);
@@ -118,19 +148,17 @@ bool try_window(SyscallSite& site, const Neighbours& before, size_t before_count
     return true;
 }
 
-Neighbours neighbours_behind(Code rest) noexcept {
+Neighbours neighbours_behind(const Function& function, size_t syscall) noexcept {
     Neighbours behind;
-    size_t at = SyscallSite::kSyscallBytes;
-    while (behind.count < Neighbours::kMax && at < rest.size()) {
-        const Instruction instruction = decode_instruction(rest.subspan(at));
-        if (instruction.bytes == 0 || !may_be_moved(instruction)) break;
-        behind.bytes[behind.count++] = instruction.bytes;
+    for (size_t at = syscall + SyscallSite::kSyscallBytes; at < function.code.size();) {
+        const Instruction instruction = function.decode(at);
+        if (!behind.add(instruction)) break;
         at += instruction.bytes;
     }
     return behind;
 }
 
-void choose_window(SyscallSite& site, Code function, const Neighbours& before) noexcept {
+void choose_window(SyscallSite& site, const Function& function, const Neighbours& before) noexcept {
     // One instruction of five bytes: nothing between it and the system call to jump to, and the
     // system call itself stays where a thread that sleeps in it may return to.
     if (before.count > 0 && before.bytes[0] >= kJumpBytes) {
@@ -138,8 +166,8 @@ void choose_window(SyscallSite& site, Code function, const Neighbours& before) n
         return;
     }
     const NearTargets targets(function, site.syscall);
-    const size_t at = static_cast<size_t>(site.syscall - function.data());
-    const Neighbours behind = neighbours_behind(function.subspan(at));
+    const size_t at = static_cast<size_t>(site.syscall - function.code.data());
+    const Neighbours behind = neighbours_behind(function, at);
     const Neighbours none;
     for (size_t count = 1; count <= before.count; ++count) {
         if (try_window(site, before, count, none, targets)) return;
@@ -149,46 +177,56 @@ void choose_window(SyscallSite& site, Code function, const Neighbours& before) n
     }
 }
 
-// From the beginning of a function to one system call after the other.
+// From the beginning of a function to one system call after the other.  What an instruction does
+// is looked at only near these.
 class Walk {
 public:
-    SyscallSite examine(Code function, const uint8_t* syscall) noexcept {
-        const size_t goal = static_cast<size_t>(syscall - function.data());
-        if (function.data() != function_.data() || at_ > goal) *this = Walk(function);
+    Walk() = default;
+    explicit Walk(const Function& function) noexcept : function_(function) {}
+
+    bool is_in(const uint8_t* place) const noexcept {
+        return place >= function_.code.data() + at_ &&
+               place < function_.code.data() + function_.code.size();
+    }
+    SyscallSite examine(const uint8_t* syscall) noexcept {
+        const size_t goal = static_cast<size_t>(syscall - function_.code.data());
         while (!failed_ && at_ < goal) step();
         if (failed_ || at_ != goal) return {};  // in the middle of another instruction
         SyscallSite site{.syscall = syscall};
-        if (before_.count > 0) site.number = number_loaded_by(last_);
-        choose_window(site, function_, before_);
+        if (steps_ > 0) site.number = number_loaded_by(last());
+        choose_window(site, function_, neighbours_in_front());
         return site;
     }
-    Walk() = default;
 
 private:
-    explicit Walk(Code function) noexcept : function_(function) {}
-
     void step() noexcept {
-        const Instruction instruction = decode_instruction(function_.subspan(at_));
-        failed_ = instruction.bytes == 0;
-        if (may_be_moved(instruction)) {
-            before_.push_front(instruction.bytes);
-        } else {
-            before_.count = 0;
+        size_t bytes = function_.step(at_).bytes;
+        if (bytes == 0) bytes = function_.decode(at_).bytes;
+        failed_ = bytes == 0;
+        starts_[steps_++ % starts_.size()] = at_;
+        at_ += bytes;
+    }
+    size_t start(size_t steps_ago) const noexcept {
+        return starts_[(steps_ - steps_ago) % starts_.size()];
+    }
+    Code last() const noexcept { return function_.code.subspan(start(1), at_ - start(1)); }
+    Neighbours neighbours_in_front() const noexcept {
+        Neighbours before;
+        for (size_t ago = 1; ago <= std::min(steps_, Neighbours::kMax); ++ago) {
+            if (!before.add(function_.decode(start(ago)))) break;
         }
-        last_ = function_.subspan(at_, instruction.bytes);
-        at_ += instruction.bytes;
+        return before;
     }
 
-    Code function_;
+    Function function_;
     size_t at_ = 0;
-    Neighbours before_;
-    Code last_;
+    size_t steps_ = 0;
+    std::array<size_t, 8> starts_ = {};  // of the last instructions
     bool failed_ = false;
 };
 
-}  // namespace
-
-// Sixteen bytes at a time: all code of a program is looked through when it starts.
+// The next two bytes in [from, end) that are those of the instruction, or `end`.  Sixteen bytes at
+// a time: all code of a program is looked through when it starts.
 const uint8_t* find_syscall_bytes(const uint8_t* from, const uint8_t* end) noexcept {
     const __m128i first = _mm_set1_epi8(kFirstByte);
     const __m128i second = _mm_set1_epi8(kSecondByte);
@@ -207,21 +245,48 @@ const uint8_t* find_syscall_bytes(const uint8_t* from, const uint8_t* end) noexc
     return end;
 }
 
-void find_syscall_sites(const CodeImage& image,
+// As far as the bytes in front of the system call tell.
+bool loads_number_of_sigreturn(const uint8_t* syscall, const uint8_t* begin) noexcept {
+    int32_t number = -1;
+    if (static_cast<size_t>(syscall - begin) < sizeof number) return false;
+    std::memcpy(&number, syscall - sizeof number, sizeof number);
+    return number == SYS_rt_sigreturn;
+}
+
+}  // namespace
+
+SyscallBytes::SyscallBytes(Code code) noexcept : code_(code) {
+    const uint8_t* const end = code.data() + code.size();
+    for (const uint8_t* at = code.data(); (at = find_syscall_bytes(at, end)) != end; ++at) {
+        const auto distance = static_cast<uint64_t>(at - code.data());
+        if (count_ < kRememberedMax) remembered_[count_] = static_cast<uint32_t>(distance);
+        ++count_;
+    }
+}
+
+const uint8_t* SyscallBytes::place(size_t index, const uint8_t* before) const noexcept {
+    if (index >= count_) return nullptr;
+    const bool is_remembered = index < kRememberedMax && code_.size() <= UINT32_MAX;
+    if (is_remembered) return code_.data() + remembered_[index];
+    const uint8_t* const from = before == nullptr ? code_.data() : before + 1;
+    return find_syscall_bytes(from, code_.data() + code_.size());
+}
+
+void find_syscall_sites(const CodeImage& image, const SyscallBytes& places,
                         void (*visit)(const SyscallSite& site, void* context), void* context) {
-    for (const Code& segment : image.code()) {
-        const uint8_t* from = segment.data();
-        const uint8_t* const end = segment.data() + segment.size();
-        Walk walk;
-        for (;;) {
-            const uint8_t* const found = find_syscall_bytes(from, end);
-            if (found == end) break;
-            const SyscallSite site = image.is_signal_trampoline(found)
-                                         ? SyscallSite{.syscall = found, .number = SYS_rt_sigreturn}
-                                         : walk.examine(image.function_around(found), found);
-            if (site.syscall != nullptr) visit(site, context);
-            from = found + 1;
+    const Code segment = places.code();
+    const uint8_t* const end = segment.data() + segment.size();
+    Walk walk;
+    const uint8_t* place = nullptr;
+    for (size_t index = 0; (place = places.place(index, place)) != nullptr; ++index) {
+        SyscallSite site{.syscall = place, .number = SYS_rt_sigreturn};
+        const bool is_trampoline =
+            loads_number_of_sigreturn(place, segment.data()) && image.is_signal_trampoline(place);
+        if (!is_trampoline) {
+            if (!walk.is_in(place)) walk = Walk({image.function_around(place), end});
+            site = walk.examine(place);
         }
+        if (site.syscall != nullptr) visit(site, context);
     }
 }
 

@@ -7,6 +7,7 @@
 // locks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,12 +35,27 @@ struct SyscallSite {
     const uint8_t* end() const noexcept { return syscall + kSyscallBytes + after_bytes; }
 };
 
-// The next two bytes in [from, end) that are those of the instruction, or `end`.
-const uint8_t* find_syscall_bytes(const uint8_t* from, const uint8_t* end) noexcept;
+// Where a segment of code has the two bytes of the instruction, be they one or not.  Code is read
+// once, unless there are more places than are remembered.
+class SyscallBytes {
+public:
+    explicit SyscallBytes(Code code) noexcept;
 
-// Calls `visit` for each `syscall` instruction, also for those that cannot be replaced
+    Code code() const noexcept { return code_; }
+    size_t count() const noexcept { return count_; }
+    // Null behind the last.  `before`: the one before it, null for the first.
+    const uint8_t* place(size_t index, const uint8_t* before) const noexcept;
+
+private:
+    static constexpr size_t kRememberedMax = 1024;  // libc has 550
+    Code code_;
+    size_t count_ = 0;
+    std::array<uint32_t, kRememberedMax> remembered_;  // distances from the beginning
+};
+
+// Calls `visit` for each `syscall` instruction among these, also for those that cannot be replaced
 // (`usable()` is false then).
-void find_syscall_sites(const CodeImage& image,
+void find_syscall_sites(const CodeImage& image, const SyscallBytes& places,
                         void (*visit)(const SyscallSite& site, void* context), void* context);
 
 }  // namespace hanare::hook

@@ -20,12 +20,14 @@ using Kind = Instruction::Kind;
 
 std::vector<SyscallSite> sites_of(const CodeImage& image) {
     std::vector<SyscallSite> sites;
-    find_syscall_sites(
-        image,
-        [](const SyscallSite& site, void* context) {
-            static_cast<std::vector<SyscallSite>*>(context)->push_back(site);
-        },
-        &sites);
+    for (const Code& segment : image.code()) {
+        find_syscall_sites(
+            image, SyscallBytes(segment),
+            [](const SyscallSite& site, void* context) {
+                static_cast<std::vector<SyscallSite>*>(context)->push_back(site);
+            },
+            &sites);
+    }
     return sites;
 }
 
@@ -100,6 +102,15 @@ TEST(SyscallSitesTest, SurviveCodeThatIsNone) {
     EXPECT_FALSE(CodeImage::of_file({}));
     const std::vector<uint8_t> text(4096, '#');
     EXPECT_FALSE(CodeImage::of_file(text));
+}
+
+TEST(SyscallSitesTest, AreFoundHoweverManyThereAre) {
+    std::vector<uint8_t> code;
+    constexpr size_t kMany = 5000;
+    for (size_t i = 0; i < kMany; ++i) code.insert(code.end(), {0xb8, 39, 0, 0, 0, 0x0f, 0x05});
+    const std::vector<SyscallSite> sites = MadeFile(code).sites();
+    ASSERT_EQ(sites.size(), kMany);
+    for (size_t i = 1; i < kMany; ++i) EXPECT_EQ(sites[i].syscall, sites[i - 1].syscall + 7);
 }
 
 struct Surroundings {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the processor can do.  Asked when it is needed and remembered: in a virtual machine each
+// `cpuid` goes to the host and back, which is why nothing here, nor libgcc's constructor behind
+// __builtin_cpu_supports, runs when a program starts.
+// Any thread, async-signal-safe.
+#pragma once
+
+namespace hanare::sys {
+
+// With registers that the kernel saves.
+bool has_avx2() noexcept;
+
+}  // namespace hanare::sys
