@@ -67,6 +67,7 @@ class Programs(unittest.TestCase):
             totals = json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
             self.assertGreater(totals["far_bytes_peak"], far_mib * MIB)
             self.assertGreater(totals["read_bytes"], 0)
+            return totals
 
     def test_peak_of_a_short_life(self):
         with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
@@ -104,6 +105,12 @@ class Programs(unittest.TestCase):
 
     def test_forks(self):
         self.compare("forks")
+
+    def test_scattered(self):
+        # Some of 6 MiB that are in use 60 times, and of 96 MiB that are twice.
+        totals = self.compare("scattered")
+        self.assertLess(totals["read_bytes"], 600 * MIB)
+        self.assertLess(totals["written_bytes"], 600 * MIB)
 
     def test_signals(self):
         self.compare("signals")

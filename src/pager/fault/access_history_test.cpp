@@ -14,7 +14,6 @@ AccessHistory::Place place(uint32_t block, uint32_t part) {
     return {block, uint64_t{block} * kParts + part};
 }
 
-// Only its address is used.
 class AccessHistoryTest : public ::testing::Test {
 protected:
     bool note(uint32_t block, uint32_t part, bool in_stream = false, bool in_run = false) {
@@ -26,10 +25,11 @@ protected:
     void make_random() {
         for (uint32_t block = 10; block < 50; block += 10) note(block, 7);
     }
-    const Region& region() const { return *reinterpret_cast<const Region*>(memory_); }
+    void SetUp() override { region_.parts_per_block = kParts; }
+    const Region& region() const { return region_; }
 
     AccessHistory history_ = {};
-    alignas(64) std::byte memory_[64] = {};
+    Region region_;
 };
 
 TEST_F(AccessHistoryTest, IsRandomAfterThreeFaultsHereAndThere) {
@@ -58,6 +58,27 @@ TEST_F(AccessHistoryTest, EndsWithTwoSteps) {
 TEST_F(AccessHistoryTest, EndsWithARun) {
     make_random();
     EXPECT_FALSE(note(80, 9, false, true));
+}
+
+TEST_F(AccessHistoryTest, ShortRunsAmongRandomFaultsChangeNothing) {
+    make_random();
+    for (uint32_t block = 100; block < 1000; block += 20) {
+        note(block, 20);
+        note(block + 7, 30);
+        note(block + 7, 31);
+        note(block + 7, 32);
+        EXPECT_TRUE(history_.is_random(region())) << block;
+    }
+}
+
+TEST_F(AccessHistoryTest, GoesOnToTheEdgeOfANeighbouringBlockOrTheSamePlaceInIt) {
+    make_random();
+    note(200, 60);
+    EXPECT_FALSE(expects_random(201, 0));
+    EXPECT_FALSE(expects_random(199, 63));
+    EXPECT_FALSE(expects_random(201, 61));
+    EXPECT_TRUE(expects_random(201, 30));
+    EXPECT_TRUE(expects_random(199, 0));
 }
 
 }  // namespace
