@@ -20,15 +20,17 @@ namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kSampleEvery_ns = 250 * kNsPerMs;
+// Programs that end sooner do not pay for a socket.
+constexpr uint64_t kControlAfter_ns = 10 * kNsPerMs;
+constexpr uint64_t kNever_ns = UINT64_MAX;
 constexpr size_t kAnswerBytesMax = 4 * kMiB;
 
 class Session {
 public:
     Session(RunWatch& watch, sys::ForegroundProgram& program, RunSubject subject, bool progress)
         : watch_(watch), program_(program), subject_(std::move(subject)), progress_(progress) {
-        if (subject_.options.control == config::Switch::kOff) return;
-        if (const auto listening = control_.listen(control::Kind::kRun); !listening) {
-            telemetry::log(telemetry::LogLevel::kInfo, "%s", listening.error().text);
+        if (subject_.options.control == config::Switch::kOn) {
+            next_control_ns_ = start_ns_ + kControlAfter_ns;
         }
     }
 
@@ -41,8 +43,9 @@ public:
                 sample(false);
                 next_sample_ns_ = now + kSampleEvery_ns;
             }
+            if (now >= next_control_ns_) offer_control();
             control_.serve(this);
-            wait_until(next_sample_ns_);
+            wait_until(std::min(next_sample_ns_, next_control_ns_));
         }
         sample(true);
         progress_.clear();
@@ -60,6 +63,13 @@ private:
         answer.text(json_text(session.statistics(std::nullopt), -1));
     }
     static constexpr control::Request kRequests[] = {{control::kStatistics, answer_statistics}};
+
+    void offer_control() {
+        next_control_ns_ = kNever_ns;
+        if (const auto listening = control_.listen(control::Kind::kRun); !listening) {
+            telemetry::log(telemetry::LogLevel::kInfo, "%s", listening.error().text);
+        }
+    }
 
     double elapsed_s() const { return static_cast<double>(sys::now_ns() - start_ns_) / 1e9; }
 
@@ -93,6 +103,7 @@ private:
     control::Server control_{kRequests, kAnswerBytesMax};
     uint64_t start_ns_ = sys::now_ns();
     uint64_t next_sample_ns_ = 0;
+    uint64_t next_control_ns_ = kNever_ns;
 };
 
 // The program's status is what counts; a result that cannot be written is a line.

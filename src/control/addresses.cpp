@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Programs load this, so without std::filesystem and streams, which would be set up at their start.
 #include "control/addresses.hpp"
 
+#include <dirent.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <memory>
 
 #include "sys/local_socket.hpp"
 
 namespace hanare::control {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".sock";
 // A longer name is of no use: the address of a socket has 108 bytes.
@@ -66,12 +67,14 @@ std::vector<std::string> own_addresses(Kind kind) {
 
 std::vector<std::string> all_addresses() {
     std::vector<std::string> addresses = sys::nameless_addresses(nameless_prefix());
-    std::error_code error;
-    const std::string directory = socket_directory();
-    if (directory.empty()) return addresses;
-    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-         entry.increment(error)) {
-        if (entry->path().extension() == kSuffix) addresses.push_back(entry->path().string());
+    const std::string path = socket_directory();
+    if (path.empty()) return addresses;
+    const auto close = [](DIR* opened) { closedir(opened); };
+    const std::unique_ptr<DIR, decltype(close)> directory(opendir(path.c_str()));
+    if (directory == nullptr) return addresses;
+    while (const dirent* const entry = readdir(directory.get())) {
+        const std::string_view name = entry->d_name;
+        if (name.ends_with(kSuffix)) addresses.push_back(path + "/" + std::string(name));
     }
     return addresses;
 }

@@ -7,10 +7,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <sstream>
 
 #include "sys/clock.hpp"
 #include "sys/text_file.hpp"
@@ -107,12 +107,16 @@ Result<FileDescriptor> connect_local(const std::string& address) {
 
 std::vector<std::string> nameless_addresses(std::string_view prefix) {
     std::vector<std::string> found;
-    std::istringstream lines(read_text_file("/proc/net/unix").value_or(""));
+    const std::string text = read_text_file("/proc/net/unix").value_or("");
     const std::string wanted = " @" + std::string(prefix);
-    for (std::string line; std::getline(lines, line);) {
+    for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string_view line = std::string_view(text).substr(begin, end - begin);
+        begin = end + 1;
         const size_t at = line.find(wanted);
         // Of the sockets with a name those that listen have this flag.
-        if (at != line.npos && line.find(" 00010000 ") < at) found.push_back(line.substr(at + 1));
+        if (at != line.npos && line.find(" 00010000 ") < at)
+            found.emplace_back(line.substr(at + 1));
     }
     return found;
 }
