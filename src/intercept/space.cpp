@@ -386,8 +386,29 @@ void Space::finish_fork(bool has_row, uint32_t row,
     lock_.unlock();
 }
 
+// What of the areas the kernel maps for the program.
+class Space::Foreign final : public pager::ForeignMemory {
+public:
+    explicit Foreign(const Space& space) noexcept : space_(space) {}
+
+    Piece next(std::byte* begin, std::byte* end) const noexcept override {
+        for (const std::optional<Area>& area : space_.areas_) {
+            if (!area || !area->contains(reinterpret_cast<uintptr_t>(begin))) continue;
+            const std::optional<Range> found =
+                area->ranges().first(reinterpret_cast<uintptr_t>(begin),
+                                     reinterpret_cast<uintptr_t>(end), RangeKind::kForeign);
+            if (found) return {pointer(found->begin), pointer(found->end)};
+        }
+        return {end, end};
+    }
+
+private:
+    const Space& space_;
+};
+
 int Space::become_child(bool has_row, uint32_t row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
-    const int error = has_row ? pool_->become_child(row, child_hooks_.needs_memory) : 0;
+    const int error =
+        has_row ? pool_->become_child(row, Foreign(*this), child_hooks_.needs_memory) : 0;
     is_child_ = true;
     lock_.unlock();
     if (error == 0 && child_hooks_.began != nullptr) child_hooks_.began();

@@ -93,6 +93,7 @@ public:
 private:
     enum AreaIndex : size_t { kMappings, kHeap, kStatic };
     class Lock;
+    class Foreign;
 
     void open() HANARE_REQUIRES(lock_);
     Result<void> open_pool() HANARE_REQUIRES(lock_);

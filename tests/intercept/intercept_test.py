@@ -105,6 +105,9 @@ class Programs(unittest.TestCase):
     def test_forks(self):
         self.compare("forks")
 
+    def test_forked_files(self):
+        self.compare("forked_files")
+
     def test_signals(self):
         self.compare("signals")
 
