@@ -87,7 +87,7 @@ void Space::open() {
         failed_ = true;
         std::snprintf(failure_, sizeof failure_, "%s", opened.error().text);
     } else {
-        if (is_child_) pool_->pager().set_on_need(child_hooks_.needs_memory);
+        if (is_unattended_) pool_->pager().set_on_need(child_hooks_.needs_memory);
         open_mappings();
         open_heap();
         open_.store(true, std::memory_order_release);
@@ -409,7 +409,7 @@ private:
 int Space::become_child(bool has_row, uint32_t row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     const int error =
         has_row ? pool_->become_child(row, Foreign(*this), child_hooks_.needs_memory) : 0;
-    is_child_ = true;
+    is_unattended_ = true;
     lock_.unlock();
     if (error == 0 && child_hooks_.began != nullptr) child_hooks_.began();
     return error;

@@ -76,12 +76,14 @@ public:
     bool prepare_fork(bool* has_row, uint32_t* row) noexcept;
     void finish_fork(bool has_row, uint32_t row, int child) noexcept;
     int become_child(bool has_row, uint32_t row) noexcept;
-    // Called in each child, before it goes on, and when it first needs local memory.
+    // Called in each child, before it goes on, and when who is unattended needs local memory.
     struct ChildHooks {
         void (*began)() noexcept = nullptr;
         void (*needs_memory)(pager::Pager& pager) noexcept = nullptr;
     };
     void set_child_hooks(const ChildHooks& hooks) noexcept { child_hooks_ = hooks; }
+    // No thread does in the background what a keeper does: as in a child of a fork.
+    void set_unattended() noexcept { is_unattended_ = true; }
     uint64_t forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
 
     struct Figures {
@@ -120,7 +122,7 @@ private:
     std::atomic<uint32_t> is_decided_{0};  // a futex
     std::atomic<uint64_t> forks_{0};
     ChildHooks child_hooks_;
-    bool is_child_ = false;  // of a fork
+    bool is_unattended_ = false;  // such as the child of a fork
     bool failed_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     const uintptr_t first_break_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/attendant.hpp"
 
+#include <cstring>
 #include <pthread.h>
 
 #include "intercept/intercept.hpp"
@@ -36,7 +37,7 @@ void* attend(void*) {
 
 }  // namespace
 
-Result<void> start_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
+void start_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
     open_report(report, local_bytes);
     const sys::SignalBlock inherited_by_the_thread;
     pthread_attr_t attributes;
@@ -45,8 +46,11 @@ Result<void> start_attendant(const hook::RewriteReport& report, uint64_t local_b
     pthread_t thread;
     const int error = pthread_create(&thread, &attributes, attend, nullptr);
     pthread_attr_destroy(&attributes);
-    if (error == 0) return {};
-    return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot start the attendant thread");
+    if (error == 0) return;
+    note_unattended();
+    telemetry::log(telemetry::LogLevel::kWarn,
+                   "no thread can be had that works ahead (%s): far memory is slower",
+                   std::strerror(error));
 }
 
 }  // namespace hanare::run

@@ -32,8 +32,9 @@ struct Report {
     uint64_t far_bytes = 0;    // as it was added to the page's last
     uint64_t local_bytes = 0;  // of the budget, for all processes together
     uint64_t share_bytes = 0;  // of that, this process's part
-    bool is_child = false;     // without an attendant
-    bool answers = false;      // at a control socket
+    bool is_child = false;
+    bool is_attended = true;  // has an attendant
+    bool answers = false;     // at a control socket
     hook::RewriteReport sites;
 };
 constinit Report report;
@@ -223,6 +224,7 @@ uint64_t shared_ns = 0;  // when it asked for its part last
 void begin_child() noexcept {
     report.row = nullptr;
     report.is_child = true;
+    report.is_attended = false;
     report.far_bytes = 0;
     report.share_bytes = 0;
     sharers_seen = 0;
@@ -244,8 +246,9 @@ bool others_have_made_room() noexcept {
     return true;
 }
 
-// A child has no attendant: it asks for its part of the budget itself, when it needs memory, now
-// and then.  The others need a moment to make room for it at first.
+// A child has no attendant, as a process that could not have one: it asks for its part of the
+// budget itself, when it needs memory, now and then.  The others need a moment to make room for it
+// at first.
 void share_budget(pager::Pager&) noexcept {
     constexpr uint32_t kTriesMax = 200;
     constexpr uint32_t kPause_us = 10'000;
@@ -286,8 +289,13 @@ void report_figures() noexcept {
     const uint32_t sharers = adapt_budget(*space->pool(), counters);
     static_cast<void>(space->pool()->stats(nullptr, counters));
     write_row(*space, counters);
-    if (report.row != nullptr) report.row->divided_among.store(report.is_child ? 0 : sharers);
+    if (report.row != nullptr) report.row->divided_among.store(report.is_attended ? sharers : 0);
     busy.store(false);
+}
+
+void note_unattended() noexcept {
+    report.is_attended = false;
+    intercept::space()->set_unattended();
 }
 
 void note_answers(bool answers) noexcept {

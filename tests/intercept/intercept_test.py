@@ -50,7 +50,9 @@ def plain(name):
 
 
 class Programs(unittest.TestCase):
-    def compare(self, name, local="20M", status=0, launcher=(), far_mib=40):
+    def compare(self, name, local="20M", status=0, launcher=(), far_mib=40,
+                lines=()):
+        """`lines`: patterns of what may be said before the last line, each once."""
         expected = plain(name)
         self.assertEqual(expected[0], status, expected[2])
         with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
@@ -63,7 +65,8 @@ class Programs(unittest.TestCase):
             result = run([*launcher, HANARE, "run", "--local", local, "--store", f"file:{store}",
                           "--stats", stats, PROGRAMS / name], work)
             self.assertEqual(result[:2], expected[:2], result[2])
-            self.assertRegex(result[2], r"\Ahanare: peak far memory [^\n]*\n\Z")
+            said = "".join(f"({line})?" for line in lines)
+            self.assertRegex(result[2], rf"\A{said}hanare: peak far memory [^\n]*\n\Z")
             totals = json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
             self.assertGreater(totals["far_bytes_peak"], far_mib * MIB)
             self.assertGreater(totals["read_bytes"], 0)
@@ -131,13 +134,26 @@ class Programs(unittest.TestCase):
             with self.subTest(name):
                 self.compare(name, launcher=[PROGRAMS / "no_userfaultfd"])
 
-    def test_as_ordinary_user(self):
+    def ordinary_user(self, number=65534):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root and setpriv to become an ordinary user")
-        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
         if subprocess.run([*user, "test", "-x", HANARE], check=False, timeout=60).returncode != 0:
             self.skipTest("the build directory is closed to other users")
-        self.compare("cancel", launcher=user)
+        return user
+
+    def test_as_ordinary_user(self):
+        self.compare("cancel", launcher=self.ordinary_user())
+
+    # The threads of Hanare's and those that the kernel makes for io_uring count, too.
+    def test_limit_of_processes(self):
+        if shutil.which("prlimit") is None:
+            self.skipTest("needs prlimit")
+        user = self.ordinary_user(number=61234)  # of whom there are no processes
+        for limit in range(2, 6):
+            with self.subTest(limit=limit):
+                self.compare("static_array", launcher=[*user, "prlimit", f"--nproc={limit}"],
+                             lines=("hanare: warn: no thread can be had [^\n]*\n",))
 
 
 if __name__ == "__main__":
