@@ -3,10 +3,13 @@
 
 #include <cstring>
 #include <pthread.h>
+#include <utility>
 
 #include "intercept/intercept.hpp"
 #include "run/control.hpp"
 #include "run/report.hpp"
+#include "run/room.hpp"
+#include "sys/event.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
 #include "telemetry/log.hpp"
@@ -17,9 +20,33 @@ namespace {
 
 constexpr int kReportEvery_ms = 100;
 
+enum Source : uint32_t { kControl, kRoom };
+
+// What the attendant waits for beside transfers, in one descriptor.  As long as the process.
+constinit sys::ReadySet sources;
+constinit bool watches = false;
+
+void serve_source() noexcept {
+    const int64_t source = sources.next();
+    if (source == kControl) serve_control();
+    if (source == kRoom) serve_room();
+}
+
+void begin_watching() noexcept {
+    auto set = sys::ReadySet::open();
+    if (!set) return;
+    sources = std::move(*set);
+    const auto add = [](int descriptor, Source source) {
+        if (descriptor >= 0) sources.add(descriptor, source, sys::ReadySet::For::kReading);
+    };
+    add(offer_control(), kControl);
+    add(offer_room(), kRoom);
+    intercept::space()->pool()->keeper().watch(sources.number(), serve_source);
+}
+
 void tick() noexcept {
     report_figures();
-    offer_control();
+    if (!std::exchange(watches, true)) begin_watching();
 }
 
 void* attend(void*) {

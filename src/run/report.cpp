@@ -11,8 +11,8 @@
 
 #include "intercept/intercept.hpp"
 #include "run/control.hpp"
+#include "run/room.hpp"
 #include "sys/clock.hpp"
-#include "sys/lock.hpp"
 #include "sys/process_end.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
@@ -233,25 +233,10 @@ void begin_child() noexcept {
     abandon_control_in_child();
 }
 
-bool others_have_made_room() noexcept {
-    constexpr uint64_t kSlackShare = 16;
-    for (RunRow& row : report.page->rows) {
-        const uint32_t among = row.divided_among.load();
-        if (&row == report.row || row.state.load() != RunRow::kLive || among == 0) continue;
-        const uint64_t budget = row.budget_bytes.load();
-        if (among < sharers_seen || row.local_bytes.load() > budget + budget / kSlackShare) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // A child has no attendant, as a process that could not have one: it asks for its part of the
 // budget itself, when it needs memory, now and then.  The others need a moment to make room for it
 // at first.
 void share_budget(pager::Pager&) noexcept {
-    constexpr uint32_t kTriesMax = 200;
-    constexpr uint32_t kPause_us = 10'000;
     constexpr uint64_t kEveryNs = 100'000'000;
     if (report.page == nullptr) return;
     const bool is_first = report.row == nullptr;
@@ -265,9 +250,9 @@ void share_budget(pager::Pager&) noexcept {
     if (report.row == nullptr) return;
     sharers_seen = report.page->sharers.load();
     intercept::space()->pool()->shrink_to_budget();
-    for (uint32_t tries = 0; is_first && tries < kTriesMax && !others_have_made_room(); ++tries) {
-        sys::yield_for_us(kPause_us);
-    }
+    if (!is_first) return;
+    wait_for_room(*report.page, report.row, sharers_seen);
+    report_figures();
 }
 
 }  // namespace

@@ -111,6 +111,19 @@ class Programs(unittest.TestCase):
     def test_forked_files(self):
         self.compare("forked_files")
 
+    # A child that waits for room asks for it; its parent looks by itself every 100 ms only.
+    def test_children_get_room_at_once(self):
+        told_ms = []
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            for _ in range(3):
+                result = run([HANARE, "run", "--local", "24M", "--store", f"file:{place}",
+                              PROGRAMS / "forks_in_turn"], place)
+                self.assertEqual(result[0], 0, result[2])
+                told_ms.append(int(result[1]))
+                if told_ms[-1] < 90:
+                    return
+        self.fail(f"in three runs children waited {told_ms} ms")
+
     def test_signals(self):
         self.compare("signals")
 
