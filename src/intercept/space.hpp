@@ -11,6 +11,7 @@
 // interrupts it finds all signals blocked but faults.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "intercept/area.hpp"
 #include "intercept/far_memory.hpp"
 #include "pager/pool.hpp"
@@ -68,7 +70,8 @@ public:
     int64_t ignore(uintptr_t address, size_t bytes);
 
     pager::Pool* pool() noexcept { return is_open() ? pool_.get() : nullptr; }
-    // Why nothing is adopted although it should be; empty if nothing failed.
+    // Why nothing is adopted although it should be, or, if there is a pool, not everything; empty
+    // if nothing failed.
     const char* failure() const noexcept { return failure_; }
 
     // Around a fork, all signals blocked (fork_steps.cpp): nothing of the space moves from prepare
@@ -101,6 +104,10 @@ private:
     Result<void> open_pool() HANARE_REQUIRES(lock_);
     void open_mappings() HANARE_REQUIRES(lock_);
     void open_heap() HANARE_REQUIRES(lock_);
+    uint64_t area_alignment() const {
+        return std::max(options_.pool.block_bytes, uint64_t{kHugePageBytes});
+    }
+    void look_for_shortage() HANARE_REQUIRES(lock_);
     Result<Area*> adopt(AreaIndex index, sys::Mapping range) HANARE_REQUIRES(lock_);
     bool has_asked_for(uint64_t bytes) HANARE_REQUIRES(lock_);
     int64_t map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,

@@ -275,8 +275,11 @@ int Pool::watch_again(Region& region, const ForeignMemory& foreign) noexcept {
     return 0;
 }
 
-// Without one, sparse blocks are evicted as a whole.
+// Without one, sparse blocks are evicted as a whole.  Where addresses are limited (ulimit -v), the
+// program needs them more.
 void Pool::make_shelf(Region& region) {
+    constexpr uint64_t kAddressesShare = 4;
+    if (sys::free_address_bytes() / kAddressesShare < region.range.bytes()) return;
     auto shelf = sys::Mapping::reserve(region.range.bytes(), region.block_bytes);
     if (!shelf || engine_->attach_arena(shelf->address(), shelf->bytes()) != 0) return;
     shelf->advise(MADV_NOHUGEPAGE);

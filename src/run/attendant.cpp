@@ -59,6 +59,10 @@ void* attend(void*) {
                        space.failure());
         return nullptr;
     }
+    if (space.failure()[0] != '\0') {
+        telemetry::log(telemetry::LogLevel::kWarn, "some of the program's memory may be plain: %s",
+                       space.failure());
+    }
     space.pool()->keeper().serve(tick, kReportEvery_ms);
 }
 

@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,24 @@ class Programs(unittest.TestCase):
                 if told_ms[-1] < 90:
                     return
         self.fail(f"in three runs children waited {told_ms} ms")
+
+    def test_limit_of_addresses(self):
+        # Each: a limit, whether there is far memory, and what is said of it.
+        cases = ((200 * MIB, False, "the program runs in plain memory: addresses are short"),
+                 (400 * MIB, True, "some of the program's memory may be plain: addresses are short"),
+                 (4096 * MIB, True, ""))
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            for limit, far, words in cases:
+                with self.subTest(limit=limit):
+                    def limited(limit=limit):
+                        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+                    result = run([HANARE, "run", "--local", "40M", "--store", f"file:{place}",
+                                  PROGRAMS / "few_addresses"], place, preexec_fn=limited)
+                    self.assertEqual(result[:2], (0, "120 MiB\n"), result[2])
+                    said = [line for line in result[2].splitlines() if "hanare: warn: " in line]
+                    self.assertEqual(len(said), 1 if words else 0, result[2])
+                    self.assertIn(words, "".join(said))
+                    self.assertEqual("hanare: peak far memory 120 MiB" in result[2], far, result[2])
 
     def test_signals(self):
         self.compare("signals")
