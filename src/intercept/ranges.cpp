@@ -20,7 +20,7 @@ void RangeMap::remove(Map::const_iterator position) {
     ranges_.erase(position);
 }
 
-RangeMap::Map::const_iterator RangeMap::first_behind(uintptr_t address) const {
+RangeMap::Map::const_iterator RangeMap::first_behind(uintptr_t address) const noexcept {
     auto next = ranges_.upper_bound(address);
     if (next != ranges_.begin() && std::prev(next)->second.end > address) --next;
     return next;
@@ -68,11 +68,17 @@ bool RangeMap::any(uintptr_t begin, uintptr_t end) const {
     return at != ranges_.end() && at->first < end;
 }
 
-bool RangeMap::any(uintptr_t begin, uintptr_t end, RangeKind kind) const {
+std::optional<Range> RangeMap::first(uintptr_t begin, uintptr_t end,
+                                     RangeKind kind) const noexcept {
     for (auto at = first_behind(begin); at != ranges_.end() && at->first < end; ++at) {
-        if (at->second.kind == kind) return true;
+        if (at->second.kind != kind) continue;
+        return Range{std::max(at->first, begin), std::min(at->second.end, end), kind};
     }
-    return false;
+    return std::nullopt;
+}
+
+bool RangeMap::any(uintptr_t begin, uintptr_t end, RangeKind kind) const {
+    return first(begin, end, kind).has_value();
 }
 
 bool RangeMap::all(uintptr_t begin, uintptr_t end, RangeKind kind) const {

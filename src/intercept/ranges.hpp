@@ -39,6 +39,8 @@ public:
     std::vector<Range> overlapping(uintptr_t begin, uintptr_t end) const;
     bool any(uintptr_t begin, uintptr_t end) const;
     bool any(uintptr_t begin, uintptr_t end, RangeKind kind) const;
+    // The first piece of that kind in [begin, end), cut off at its ends.  Allocates nothing.
+    std::optional<Range> first(uintptr_t begin, uintptr_t end, RangeKind kind) const noexcept;
     // All of it is of that kind.
     bool all(uintptr_t begin, uintptr_t end, RangeKind kind) const;
     uint64_t bytes(RangeKind kind) const noexcept { return bytes_[static_cast<size_t>(kind)]; }
@@ -50,7 +52,7 @@ private:
     };
     using Map = std::map<uintptr_t, Rest>;
     // The first that ends behind `address`.
-    Map::const_iterator first_behind(uintptr_t address) const;
+    Map::const_iterator first_behind(uintptr_t address) const noexcept;
     void count(uintptr_t begin, const Rest& rest, bool added) noexcept;
     Map::iterator insert(uintptr_t begin, Rest rest);
     void remove(Map::const_iterator position);

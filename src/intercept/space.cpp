@@ -2,6 +2,7 @@
 #include "intercept/space.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "base/units.hpp"
 #include "intercept/static_memory.hpp"
 #include "sys/futex.hpp"
+#include "sys/process_usage.hpp"
 #include "sys/raw_call.hpp"
 #include "sys/signal.hpp"
 
@@ -22,6 +24,10 @@ namespace {
 constexpr uint64_t kMappingBytesMax = uint64_t{1} << 40;
 constexpr uint64_t kHeapBytesMax = uint64_t{1} << 38;
 constexpr uint64_t kAreaBytesMin = 64 * kMiB;
+// Of the addresses that `ulimit -v` leaves: the program needs some for files and threads, too.
+constexpr uint64_t kAddressesShare = 2;
+// Where they are few, an area of fewer times the budget is worth a line.
+constexpr uint64_t kAreaPerBudget = 8;
 
 constexpr int kReadWrite = PROT_READ | PROT_WRITE;
 constexpr int kFixed = MAP_FIXED | MAP_FIXED_NOREPLACE;
@@ -42,6 +48,13 @@ uintptr_t kernel_break(uintptr_t address) {
 }
 
 }  // namespace
+
+// The largest area that is worth trying; a multiple of what blocks are aligned to.
+uint64_t area_bytes_max(uint64_t most, uint64_t alignment) {
+    const uint64_t free = sys::free_address_bytes();
+    return free == UINT64_MAX ? most
+                              : std::min(most, round_down(free / kAddressesShare, alignment));
+}
 
 // Signals first, then the lock; faults may come.
 class HANARE_SCOPED_CAPABILITY Space::Lock {
@@ -87,10 +100,11 @@ void Space::open() {
         failed_ = true;
         std::snprintf(failure_, sizeof failure_, "%s", opened.error().text);
     } else {
-        if (is_child_) pool_->pager().set_on_need(child_hooks_.needs_memory);
+        if (is_unattended_) pool_->pager().set_on_need(child_hooks_.needs_memory);
         open_mappings();
-        open_heap();
-        open_.store(true, std::memory_order_release);
+        if (areas_[kMappings]) open_heap();
+        look_for_shortage();
+        open_.store(!failed_, std::memory_order_release);
     }
     is_decided_.store(1, std::memory_order_release);
     sys::futex_wake_all(is_decided_);
@@ -114,8 +128,11 @@ Result<Area*> Space::adopt(AreaIndex index, sys::Mapping range) {
 }
 
 void Space::open_mappings() {
-    const uint64_t alignment = std::max(options_.pool.block_bytes, uint64_t{kHugePageBytes});
-    for (uint64_t bytes = kMappingBytesMax; bytes >= kAreaBytesMin; bytes /= 4) {
+    const uint64_t alignment = area_alignment();
+    // What does not hold what the program has asked for would only take its addresses away.
+    const uint64_t least = std::max(kAreaBytesMin, asked_bytes_);
+    uint64_t bytes = area_bytes_max(kMappingBytesMax, alignment);
+    for (; bytes >= least; bytes = round_down(bytes / 2, alignment)) {
         auto range = sys::Mapping::reserve(bytes, alignment);
         if (range && adopt(kMappings, std::move(*range))) return;
     }
@@ -127,10 +144,24 @@ void Space::open_heap() {
     break_ = kernel_break(0);
     kernel_break_ = round_up(break_, options_.pool.block_bytes);
     if (kernel_break(kernel_break_) != kernel_break_) return;
-    for (uint64_t bytes = kHeapBytesMax; bytes >= kAreaBytesMin; bytes /= 4) {
+    uint64_t bytes = area_bytes_max(kHeapBytesMax, area_alignment());
+    for (; bytes >= kAreaBytesMin; bytes = round_down(bytes / 2, area_alignment())) {
         auto range = sys::Mapping::reserve_at(pointer(kernel_break_), bytes);
         if (range && adopt(kHeap, std::move(*range))) return;
     }
+}
+
+// Of addresses: what finds no room in an area stays the kernel's.
+void Space::look_for_shortage() {
+    const uint64_t mappings = areas_[kMappings] ? areas_[kMappings]->region().range.bytes() : 0;
+    const uint64_t heap = areas_[kHeap] ? areas_[kHeap]->region().range.bytes() : 0;
+    if (mappings >= kAreaPerBudget * options_.pool.local_bytes) return;
+    std::snprintf(
+        failure_, sizeof failure_,
+        "addresses are short (ulimit -v?): %s of mappings and %s of heap can be far memory",
+        format_size(mappings).c_str(), format_size(heap).c_str());
+    failed_ = !areas_[kMappings];
+    if (failed_) pool_.reset();
 }
 
 void Space::adopt_static_memory() {
@@ -386,9 +417,30 @@ void Space::finish_fork(bool has_row, uint32_t row,
     lock_.unlock();
 }
 
+// What of the areas the kernel maps for the program.
+class Space::Foreign final : public pager::ForeignMemory {
+public:
+    explicit Foreign(const Space& space) noexcept : space_(space) {}
+
+    Piece next(std::byte* begin, std::byte* end) const noexcept override {
+        for (const std::optional<Area>& area : space_.areas_) {
+            if (!area || !area->contains(reinterpret_cast<uintptr_t>(begin))) continue;
+            const std::optional<Range> found =
+                area->ranges().first(reinterpret_cast<uintptr_t>(begin),
+                                     reinterpret_cast<uintptr_t>(end), RangeKind::kForeign);
+            if (found) return {pointer(found->begin), pointer(found->end)};
+        }
+        return {end, end};
+    }
+
+private:
+    const Space& space_;
+};
+
 int Space::become_child(bool has_row, uint32_t row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
-    const int error = has_row ? pool_->become_child(row, child_hooks_.needs_memory) : 0;
-    is_child_ = true;
+    const int error =
+        has_row ? pool_->become_child(row, Foreign(*this), child_hooks_.needs_memory) : 0;
+    is_unattended_ = true;
     lock_.unlock();
     if (error == 0 && child_hooks_.began != nullptr) child_hooks_.began();
     return error;

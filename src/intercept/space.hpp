@@ -11,6 +11,7 @@
 // interrupts it finds all signals blocked but faults.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "intercept/area.hpp"
 #include "intercept/far_memory.hpp"
 #include "pager/pool.hpp"
@@ -68,7 +70,8 @@ public:
     int64_t ignore(uintptr_t address, size_t bytes);
 
     pager::Pool* pool() noexcept { return is_open() ? pool_.get() : nullptr; }
-    // Why nothing is adopted although it should be; empty if nothing failed.
+    // Why nothing is adopted although it should be, or, if there is a pool, not everything; empty
+    // if nothing failed.
     const char* failure() const noexcept { return failure_; }
 
     // Around a fork, all signals blocked (fork_steps.cpp): nothing of the space moves from prepare
@@ -76,12 +79,14 @@ public:
     bool prepare_fork(bool* has_row, uint32_t* row) noexcept;
     void finish_fork(bool has_row, uint32_t row, int child) noexcept;
     int become_child(bool has_row, uint32_t row) noexcept;
-    // Called in each child, before it goes on, and when it first needs local memory.
+    // Called in each child, before it goes on, and when who is unattended needs local memory.
     struct ChildHooks {
         void (*began)() noexcept = nullptr;
         void (*needs_memory)(pager::Pager& pager) noexcept = nullptr;
     };
     void set_child_hooks(const ChildHooks& hooks) noexcept { child_hooks_ = hooks; }
+    // No thread does in the background what a keeper does: as in a child of a fork.
+    void set_unattended() noexcept { is_unattended_ = true; }
     uint64_t forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
 
     struct Figures {
@@ -93,11 +98,16 @@ public:
 private:
     enum AreaIndex : size_t { kMappings, kHeap, kStatic };
     class Lock;
+    class Foreign;
 
     void open() HANARE_REQUIRES(lock_);
     Result<void> open_pool() HANARE_REQUIRES(lock_);
     void open_mappings() HANARE_REQUIRES(lock_);
     void open_heap() HANARE_REQUIRES(lock_);
+    uint64_t area_alignment() const {
+        return std::max(options_.pool.block_bytes, uint64_t{kHugePageBytes});
+    }
+    void look_for_shortage() HANARE_REQUIRES(lock_);
     Result<Area*> adopt(AreaIndex index, sys::Mapping range) HANARE_REQUIRES(lock_);
     bool has_asked_for(uint64_t bytes) HANARE_REQUIRES(lock_);
     int64_t map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,
@@ -119,7 +129,7 @@ private:
     std::atomic<uint32_t> is_decided_{0};  // a futex
     std::atomic<uint64_t> forks_{0};
     ChildHooks child_hooks_;
-    bool is_child_ = false;  // of a fork
+    bool is_unattended_ = false;  // such as the child of a fork
     bool failed_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     const uintptr_t first_break_;

@@ -239,20 +239,30 @@ void Pool::finish_fork(uint32_t row, int child) noexcept {
 }
 
 // The kernel has copied what was present, without what watches over it.
-int Pool::become_child(uint32_t row, void (*on_need)(Pager& pager) noexcept) noexcept {
+int Pool::become_child(uint32_t row, const ForeignMemory& foreign,
+                       void (*on_need)(Pager& pager) noexcept) noexcept {
     slots_->become_child(row);
     pager_->become_child(on_need);
     if (const int error = engine_->become_child(); error != 0) return error;
     if (const int error = frames_.watch_arenas(*engine_); error != 0) return error;
     for (const auto& region : regions_) {
-        if (const int error = watch_again(*region); error != 0) return error;
+        if (const int error = watch_again(*region, foreign); error != 0) return error;
     }
     pager_->gate().open();
     return 0;
 }
 
-int Pool::watch_again(Region& region) noexcept {
-    int error = engine_->watch_again(region.begin(), region.range.bytes());
+// All of it but what is foreign: the kernel refuses files, and what it maps for the program is not
+// to fault.
+int Pool::watch_again(Region& region, const ForeignMemory& foreign) noexcept {
+    int error = 0;
+    for (std::byte* at = region.begin(); at < region.end() && error == 0;) {
+        const ForeignMemory::Piece next = foreign.next(at, region.end());
+        if (next.begin > at) {
+            error = engine_->watch_again(at, static_cast<size_t>(next.begin - at));
+        }
+        at = next.end;
+    }
     if (error == 0 && region.has_shelf()) {
         error = engine_->watch_again(region.shelf.address(), region.shelf.bytes());
     }
@@ -265,8 +275,11 @@ int Pool::watch_again(Region& region) noexcept {
     return 0;
 }
 
-// Without one, sparse blocks are evicted as a whole.
+// Without one, sparse blocks are evicted as a whole.  Where addresses are limited (ulimit -v), the
+// program needs them more.
 void Pool::make_shelf(Region& region) {
+    constexpr uint64_t kAddressesShare = 4;
+    if (sys::free_address_bytes() / kAddressesShare < region.range.bytes()) return;
     auto shelf = sys::Mapping::reserve(region.range.bytes(), region.block_bytes);
     if (!shelf || engine_->attach_arena(shelf->address(), shelf->bytes()) != 0) return;
     shelf->advise(MADV_NOHUGEPAGE);

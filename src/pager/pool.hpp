@@ -5,6 +5,7 @@
 // Every call blocks the caller's signals for its duration (sys::SignalBlock says why).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,21 @@ struct PoolOptions {
     bool starts_keeper = true;  // else a thread of the caller's may serve() as one, later
     bool watches_forks = true;  // else the caller tells of forks, or children never touch it
     store::FileStoreOptions store;
+};
+
+// What of adopted memory the kernel maps for the program, in another way.  Asked in a forked child,
+// where nothing may be allocated.
+class ForeignMemory {
+public:
+    struct Piece {
+        std::byte* begin;
+        std::byte* end;
+    };
+    // The first piece of it in [begin, end), which is of one region; {end, end} if there is none.
+    virtual Piece next(std::byte* begin, std::byte* end) const noexcept = 0;
+
+protected:
+    ~ForeignMemory() = default;
 };
 
 class Pool {
@@ -66,7 +82,8 @@ public:
     std::optional<uint32_t> prepare_fork() noexcept;
     void finish_fork(uint32_t row, int child) noexcept;
     void cancel_fork() noexcept;
-    int become_child(uint32_t row, void (*on_need)(Pager& pager) noexcept) noexcept;
+    int become_child(uint32_t row, const ForeignMemory& foreign,
+                     void (*on_need)(Pager& pager) noexcept) noexcept;
     void shrink_to_budget() noexcept;
     // What may be in local memory from now on, at least what is needed to go on, at most what it
     // was at first.  Async-signal-safe.
@@ -108,7 +125,7 @@ private:
     Result<void> make_table(Region& region);
     void make_shelf(Region& region);
     Result<void> make_places(Region& region);
-    int watch_again(Region& region) noexcept;
+    int watch_again(Region& region, const ForeignMemory& foreign) noexcept;
     Result<uint64_t> choose_block_bytes(uint64_t bytes, uint64_t wanted) HANARE_REQUIRES(lock_);
     std::vector<BlockExtent> extents() HANARE_REQUIRES(lock_);
     hanare_counters add_up(const Region* only) noexcept HANARE_REQUIRES(lock_);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/attendant.hpp"
 
+#include <cstring>
 #include <pthread.h>
+#include <utility>
 
 #include "intercept/intercept.hpp"
 #include "run/control.hpp"
 #include "run/report.hpp"
+#include "run/room.hpp"
+#include "sys/event.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
 #include "telemetry/log.hpp"
@@ -16,9 +20,33 @@ namespace {
 
 constexpr int kReportEvery_ms = 100;
 
+enum Source : uint32_t { kControl, kRoom };
+
+// What the attendant waits for beside transfers, in one descriptor.  As long as the process.
+constinit sys::ReadySet sources;
+constinit bool watches = false;
+
+void serve_source() noexcept {
+    const int64_t source = sources.next();
+    if (source == kControl) serve_control();
+    if (source == kRoom) serve_room();
+}
+
+void begin_watching() noexcept {
+    auto set = sys::ReadySet::open();
+    if (!set) return;
+    sources = std::move(*set);
+    const auto add = [](int descriptor, Source source) {
+        if (descriptor >= 0) sources.add(descriptor, source, sys::ReadySet::For::kReading);
+    };
+    add(offer_control(), kControl);
+    add(offer_room(), kRoom);
+    intercept::space()->pool()->keeper().watch(sources.number(), serve_source);
+}
+
 void tick() noexcept {
     report_figures();
-    offer_control();
+    if (!std::exchange(watches, true)) begin_watching();
 }
 
 void* attend(void*) {
@@ -31,12 +59,16 @@ void* attend(void*) {
                        space.failure());
         return nullptr;
     }
+    if (space.failure()[0] != '\0') {
+        telemetry::log(telemetry::LogLevel::kWarn, "some of the program's memory may be plain: %s",
+                       space.failure());
+    }
     space.pool()->keeper().serve(tick, kReportEvery_ms);
 }
 
 }  // namespace
 
-Result<void> start_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
+void start_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
     open_report(report, local_bytes);
     const sys::SignalBlock inherited_by_the_thread;
     pthread_attr_t attributes;
@@ -45,8 +77,11 @@ Result<void> start_attendant(const hook::RewriteReport& report, uint64_t local_b
     pthread_t thread;
     const int error = pthread_create(&thread, &attributes, attend, nullptr);
     pthread_attr_destroy(&attributes);
-    if (error == 0) return {};
-    return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot start the attendant thread");
+    if (error == 0) return;
+    note_unattended();
+    telemetry::log(telemetry::LogLevel::kWarn,
+                   "no thread can be had that works ahead (%s): far memory is slower",
+                   std::strerror(error));
 }
 
 }  // namespace hanare::run

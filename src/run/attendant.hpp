@@ -8,12 +8,12 @@
 
 #include <cstdint>
 
-#include "base/result.hpp"
 #include "hook/system_calls.hpp"
 
 namespace hanare::run {
 
-// `local_bytes`: the budget of all processes together.
-Result<void> start_attendant(const hook::RewriteReport& report, uint64_t local_bytes);
+// `local_bytes`: the budget of all processes together.  Where no thread can be had, far memory does
+// without one, as in the child of a fork; a line says so.
+void start_attendant(const hook::RewriteReport& report, uint64_t local_bytes);
 
 }  // namespace hanare::run

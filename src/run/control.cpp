@@ -40,10 +40,6 @@ void answer_statistics(control::Answer& answer, void*) {
 }
 constexpr control::Request kRequests[] = {{control::kStatistics, answer_statistics}};
 
-void serve() noexcept {
-    if (state.server != nullptr) state.server->serve(nullptr);
-}
-
 [[gnu::destructor]] void remove_name() {
     if (state.server != nullptr) state.server->remove_name();
 }
@@ -55,18 +51,22 @@ void want_control() noexcept {
     control::note_runtime_directory();
 }
 
-void offer_control() noexcept {
-    if (!std::exchange(state.is_wanted, false)) return;
+int offer_control() noexcept {
+    if (!std::exchange(state.is_wanted, false)) return -1;
     auto* const made = new control::Server(kRequests, kAnswerBytesMax);
     if (const auto listening = made->listen(control::Kind::kProgram); !listening) {
         telemetry::log(telemetry::LogLevel::kInfo, "%s", listening.error().text);
         delete made;
-        return;
+        return -1;
     }
     state.began_ns = sys::now_ns();
     state.server = made;
     note_answers(true);
-    intercept::space()->pool()->keeper().watch(made->descriptor(), serve);
+    return made->descriptor();
+}
+
+void serve_control() noexcept {
+    if (state.server != nullptr) state.server->serve(nullptr);
 }
 
 void abandon_control_in_child() noexcept {

@@ -11,8 +11,8 @@
 
 #include "intercept/intercept.hpp"
 #include "run/control.hpp"
+#include "run/room.hpp"
 #include "sys/clock.hpp"
-#include "sys/lock.hpp"
 #include "sys/process_end.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
@@ -32,8 +32,9 @@ struct Report {
     uint64_t far_bytes = 0;    // as it was added to the page's last
     uint64_t local_bytes = 0;  // of the budget, for all processes together
     uint64_t share_bytes = 0;  // of that, this process's part
-    bool is_child = false;     // without an attendant
-    bool answers = false;      // at a control socket
+    bool is_child = false;
+    bool is_attended = true;  // has an attendant
+    bool answers = false;     // at a control socket
     hook::RewriteReport sites;
 };
 constinit Report report;
@@ -233,6 +234,7 @@ uint64_t shared_ns = 0;  // when it asked for its part last
 void begin_child() noexcept {
     report.row = nullptr;
     report.is_child = true;
+    report.is_attended = false;
     report.far_bytes = 0;
     report.share_bytes = 0;
     sharers_seen = 0;
@@ -241,24 +243,10 @@ void begin_child() noexcept {
     abandon_control_in_child();
 }
 
-bool others_have_made_room() noexcept {
-    constexpr uint64_t kSlackShare = 16;
-    for (RunRow& row : report.page->rows) {
-        const uint32_t among = row.divided_among.load();
-        if (&row == report.row || row.state.load() != RunRow::kLive || among == 0) continue;
-        const uint64_t budget = row.budget_bytes.load();
-        if (among < sharers_seen || row.local_bytes.load() > budget + budget / kSlackShare) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// A child has no attendant: it asks for its part of the budget itself, when it needs memory, now
-// and then.  The others need a moment to make room for it at first.
+// A child has no attendant, as a process that could not have one: it asks for its part of the
+// budget itself, when it needs memory, now and then.  The others need a moment to make room for it
+// at first.
 void share_budget(pager::Pager&) noexcept {
-    constexpr uint32_t kTriesMax = 200;
-    constexpr uint32_t kPause_us = 10'000;
     constexpr uint64_t kEveryNs = 100'000'000;
     if (report.page == nullptr) return;
     const bool is_first = report.row == nullptr;
@@ -272,9 +260,9 @@ void share_budget(pager::Pager&) noexcept {
     if (report.row == nullptr) return;
     sharers_seen = report.page->sharers.load();
     intercept::space()->pool()->shrink_to_budget();
-    for (uint32_t tries = 0; is_first && tries < kTriesMax && !others_have_made_room(); ++tries) {
-        sys::yield_for_us(kPause_us);
-    }
+    if (!is_first) return;
+    wait_for_room(*report.page, report.row, sharers_seen);
+    report_figures();
 }
 
 }  // namespace
@@ -296,8 +284,13 @@ void report_figures() noexcept {
     const uint32_t sharers = adapt_budget(*space->pool(), counters);
     static_cast<void>(space->pool()->stats(nullptr, counters));
     write_row(*space, counters);
-    if (report.row != nullptr) report.row->divided_among.store(report.is_child ? 0 : sharers);
+    if (report.row != nullptr) report.row->divided_among.store(report.is_attended ? sharers : 0);
     busy.store(false);
+}
+
+void note_unattended() noexcept {
+    report.is_attended = false;
+    intercept::space()->set_unattended();
 }
 
 void note_answers(bool answers) noexcept {

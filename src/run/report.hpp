@@ -17,6 +17,9 @@ void open_report(const hook::RewriteReport& report, uint64_t local_bytes);
 // Writes how things are now, and adapts the budget, if memory has been adopted.
 void report_figures() noexcept;
 
+// This process has no attendant.
+void note_unattended() noexcept;
+
 // Whether this process tells its figures itself, at a control socket.
 void note_answers(bool answers) noexcept;
 

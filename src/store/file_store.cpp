@@ -9,6 +9,7 @@
 #include "store/aio_reads.hpp"
 #include "store/sync_channel.hpp"
 #include "store/uring_channel.hpp"
+#include "sys/process_usage.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::store {
@@ -194,9 +195,13 @@ std::unexpected<Error> FileStore::no_room(uint64_t wanted_bytes, int os_errno) c
 }
 
 Result<SlotTable> FileStore::open_slots(uint64_t slot_bytes) {
-    // More than any disk has; the table takes memory as it is used.
+    // More than any disk has; the table takes memory as it is used.  Where addresses are limited,
+    // the table takes one in so many of them, of eight bytes a slot.
     constexpr uint64_t kSlotsMax = uint64_t{1} << 26;
-    const uint64_t slots = std::min(managed_bytes(options_) / slot_bytes, kSlotsMax);
+    constexpr uint64_t kAddressesShare = 16;
+    const uint64_t slots =
+        std::min({managed_bytes(options_) / slot_bytes, kSlotsMax,
+                  sys::free_address_bytes() / kAddressesShare / sizeof(uint64_t)});
     if (slots == 0) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "store size %s is too small for a block of %s",
                     format_size(options_.size_bytes).c_str(), format_size(slot_bytes).c_str());

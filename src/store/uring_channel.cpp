@@ -3,6 +3,8 @@
 
 #include <cerrno>
 
+#include "sys/clock.hpp"
+#include "sys/file.hpp"
 #include "sys/inject.hpp"
 
 namespace hanare::store {
@@ -17,6 +19,8 @@ constexpr size_t kRequestsMax = kRingEntries - 3;
 constexpr uint64_t kEventTag = 0;
 constexpr uint64_t kWatchedTagMin = 1;
 constexpr uint64_t kWatchedTagMax = 4095;
+// How long nothing is left to threads of the kernel's after it could not make one.
+constexpr uint64_t kWithoutWorkersNs = 1'000'000'000;
 
 sys::inject::Call call_of(const IoRequest& request) {
     return request.kind == IoKind::kRead ? sys::inject::Call::kRead : sys::inject::Call::kWrite;
@@ -60,6 +64,8 @@ void UringChannel::start(IoRequest& request) noexcept {
     const size_t rest = request.bytes - request.done_bytes;
     if (injected > 0) {
         complete(request, injected);
+    } else if (sys::now_ns() < without_workers_until_ns_) {
+        transfer_here(request);
     } else {
         queue_rest(request, injected == sys::inject::kShort ? sys::short_part(rest) : rest);
     }
@@ -82,11 +88,26 @@ void UringChannel::transferred(IoRequest& request, int32_t result) noexcept {
     if (result > 0) request.done_bytes += static_cast<size_t>(result);
     if (request.done_bytes == request.bytes) {
         complete(request, 0);
+    } else if (result == -ECANCELED || result == -EAGAIN) {
+        without_workers_until_ns_ = sys::now_ns() + kWithoutWorkersNs;
+        transfer_here(request);
     } else if (result > 0 || sys::is_transient(-result)) {
         start(request);
     } else {
         complete(request, result == 0 ? EIO : -result);
     }
+}
+
+// What the kernel cannot do at once it leaves to a thread that it makes for the process; where the
+// limit of processes allows no more (ulimit -u), it gives the transfer up instead, every time.
+void UringChannel::transfer_here(IoRequest& request) noexcept {
+    const uint64_t offset = request.offset + request.done_bytes;
+    std::byte* const memory = request.memory + request.done_bytes;
+    const size_t rest = request.bytes - request.done_bytes;
+    const int error = request.kind == IoKind::kRead ? sys::read_at(file(), offset, memory, rest)
+                                                    : sys::write_at(file(), offset, memory, rest);
+    if (error == 0) request.done_bytes = request.bytes;
+    complete(request, error);
 }
 
 void UringChannel::collect() noexcept {

@@ -33,6 +33,7 @@ private:
     void collect() noexcept override;
     void queue_rest(IoRequest& request, size_t bytes) noexcept;
     void transferred(IoRequest& request, int32_t result) noexcept;
+    void transfer_here(IoRequest& request) noexcept;
     void queue_polls() noexcept;
 
     std::unique_ptr<sys::Uring> ring_;
@@ -45,6 +46,7 @@ private:
     bool watched_ready_ = false;
     bool abandoned_ = false;
     size_t in_ring_ = 0;  // transfers queued or with the kernel
+    uint64_t without_workers_until_ns_ = 0;
 };
 
 }  // namespace hanare::store

@@ -26,6 +26,28 @@ Result<uint64_t> kib_line(const char* path, const std::string& key) {
     return std::strtoull(text.c_str() + at + key.size() + 1, nullptr, 10) * kKiB;
 }
 
+struct Pages {
+    uint64_t addresses = 0;
+    uint64_t present = 0;
+    uint64_t shared = 0;  // of these, in files or shared
+};
+
+Pages own_pages() noexcept {
+    Pages pages;
+    const long file = raw::syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return pages;
+    char text[128] = {};
+    raw::syscall(SYS_read, file, text, sizeof text - 1);
+    raw::syscall(SYS_close, file);
+    const char* at = text;
+    for (uint64_t* number : {&pages.addresses, &pages.present, &pages.shared}) {
+        for (; *at >= '0' && *at <= '9'; ++at)
+            *number = *number * 10 + static_cast<uint64_t>(*at - '0');
+        if (*at == ' ') ++at;
+    }
+    return pages;
+}
+
 }  // namespace
 
 Result<ProcessUsage> process_usage() {
@@ -37,20 +59,15 @@ Result<ProcessUsage> process_usage() {
 }
 
 uint64_t anonymous_bytes() noexcept {
-    const long file = raw::syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    char text[128] = {};
-    raw::syscall(SYS_read, file, text, sizeof text - 1);
-    raw::syscall(SYS_close, file);
-    // Pages: all addresses, present, of these in files or shared.
-    uint64_t pages[3] = {};
-    const char* at = text;
-    for (uint64_t& number : pages) {
-        for (; *at >= '0' && *at <= '9'; ++at)
-            number = number * 10 + static_cast<uint64_t>(*at - '0');
-        if (*at == ' ') ++at;
-    }
-    return pages[1] > pages[2] ? (pages[1] - pages[2]) * kOsPageBytes : 0;
+    const Pages pages = own_pages();
+    return pages.present > pages.shared ? (pages.present - pages.shared) * kOsPageBytes : 0;
+}
+
+uint64_t free_address_bytes() noexcept {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    const uint64_t taken = own_pages().addresses * kOsPageBytes;
+    return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
 }
 
 uint32_t allowed_cpus() noexcept {

@@ -21,6 +21,10 @@ Result<ProcessUsage> process_usage();
 // Async-signal-safe.
 uint64_t anonymous_bytes() noexcept;
 
+// What the limit of addresses (ulimit -v) leaves; UINT64_MAX where there is none.
+// Async-signal-safe.
+uint64_t free_address_bytes() noexcept;
+
 // On which the calling thread may run; 1 where the kernel does not tell.
 uint32_t allowed_cpus() noexcept;
 

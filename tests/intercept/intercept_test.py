@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -50,7 +51,9 @@ def plain(name):
 
 
 class Programs(unittest.TestCase):
-    def compare(self, name, local="20M", status=0, launcher=(), far_mib=40):
+    def compare(self, name, local="20M", status=0, launcher=(), far_mib=40,
+                lines=()):
+        """`lines`: patterns of what may be said before the last line, each once."""
         expected = plain(name)
         self.assertEqual(expected[0], status, expected[2])
         with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
@@ -63,7 +66,8 @@ class Programs(unittest.TestCase):
             result = run([*launcher, HANARE, "run", "--local", local, "--store", f"file:{store}",
                           "--stats", stats, PROGRAMS / name], work)
             self.assertEqual(result[:2], expected[:2], result[2])
-            self.assertRegex(result[2], r"\Ahanare: peak far memory [^\n]*\n\Z")
+            said = "".join(f"({line})?" for line in lines)
+            self.assertRegex(result[2], rf"\A{said}hanare: peak far memory [^\n]*\n\Z")
             totals = json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
             self.assertGreater(totals["far_bytes_peak"], far_mib * MIB)
             self.assertGreater(totals["read_bytes"], 0)
@@ -112,6 +116,40 @@ class Programs(unittest.TestCase):
         self.assertLess(totals["read_bytes"], 600 * MIB)
         self.assertLess(totals["written_bytes"], 600 * MIB)
 
+    def test_forked_files(self):
+        self.compare("forked_files")
+
+    # A child that waits for room asks for it; its parent looks by itself every 100 ms only.
+    def test_children_get_room_at_once(self):
+        told_ms = []
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            for _ in range(3):
+                result = run([HANARE, "run", "--local", "24M", "--store", f"file:{place}",
+                              PROGRAMS / "forks_in_turn"], place)
+                self.assertEqual(result[0], 0, result[2])
+                told_ms.append(int(result[1]))
+                if told_ms[-1] < 90:
+                    return
+        self.fail(f"in three runs children waited {told_ms} ms")
+
+    def test_limit_of_addresses(self):
+        # Each: a limit, whether there is far memory, and what is said of it.
+        cases = ((200 * MIB, False, "the program runs in plain memory: addresses are short"),
+                 (400 * MIB, True, "some of the program's memory may be plain: addresses are short"),
+                 (4096 * MIB, True, ""))
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            for limit, far, words in cases:
+                with self.subTest(limit=limit):
+                    def limited(limit=limit):
+                        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+                    result = run([HANARE, "run", "--local", "40M", "--store", f"file:{place}",
+                                  PROGRAMS / "few_addresses"], place, preexec_fn=limited)
+                    self.assertEqual(result[:2], (0, "120 MiB\n"), result[2])
+                    said = [line for line in result[2].splitlines() if "hanare: warn: " in line]
+                    self.assertEqual(len(said), 1 if words else 0, result[2])
+                    self.assertIn(words, "".join(said))
+                    self.assertEqual("hanare: peak far memory 120 MiB" in result[2], far, result[2])
+
     def test_signals(self):
         self.compare("signals")
 
@@ -135,13 +173,26 @@ class Programs(unittest.TestCase):
             with self.subTest(name):
                 self.compare(name, launcher=[PROGRAMS / "no_userfaultfd"])
 
-    def test_as_ordinary_user(self):
+    def ordinary_user(self, number=65534):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root and setpriv to become an ordinary user")
-        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
         if subprocess.run([*user, "test", "-x", HANARE], check=False, timeout=60).returncode != 0:
             self.skipTest("the build directory is closed to other users")
-        self.compare("cancel", launcher=user)
+        return user
+
+    def test_as_ordinary_user(self):
+        self.compare("cancel", launcher=self.ordinary_user())
+
+    # The threads of Hanare's and those that the kernel makes for io_uring count, too.
+    def test_limit_of_processes(self):
+        if shutil.which("prlimit") is None:
+            self.skipTest("needs prlimit")
+        user = self.ordinary_user(number=61234)  # of whom there are no processes
+        for limit in range(2, 6):
+            with self.subTest(limit=limit):
+                self.compare("static_array", launcher=[*user, "prlimit", f"--nproc={limit}"],
+                             lines=("hanare: warn: no thread can be had [^\n]*\n",))
 
 
 if __name__ == "__main__":

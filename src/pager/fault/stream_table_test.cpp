@@ -224,7 +224,7 @@ TEST_F(StreamTableTest, RandomFaultsAmongFewBlocksContinueStreamsByChanceOnly) {
     constexpr uint32_t kFew = 480;
     constexpr uint32_t kParts = 64;
     constexpr int kFaults = 20'000;
-    base::Prng prng(5);
+    Prng prng(5);
     for (const bool by_chance : {false, true}) {
         StreamTable table;
         int continued = 0;
@@ -232,15 +232,17 @@ TEST_F(StreamTableTest, RandomFaultsAmongFewBlocksContinueStreamsByChanceOnly) {
         for (int i = 0; i < kFaults; ++i) {
             const StreamTable::Surroundings around = {
                 blocks_.data(), kFew, true, kDepth, kDepth, false, kParts, 1, by_chance};
-            const auto block = static_cast<uint32_t>(prng.next() % kFew);
-            const auto part = static_cast<uint32_t>(prng.next() % kParts);
+            const auto block = static_cast<uint32_t>(prng.below(kFew));
+            const auto part = static_cast<uint32_t>(prng.below(kParts));
             const StreamTable::Advice advice =
                 table.observe(block, part, false, around, Begin::kCandidate);
             continued += advice.continues ? 1 : 0;
             named += advice.count;
         }
         EXPECT_LT(continued, by_chance ? kFaults / 200 : kFaults / 8) << by_chance;
-        if (by_chance) EXPECT_LT(named, static_cast<uint32_t>(kFaults) / 100);
+        if (by_chance) {
+            EXPECT_LT(named, static_cast<uint32_t>(kFaults) / 100);
+        }
     }
 }
 
