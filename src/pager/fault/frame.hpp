@@ -85,8 +85,11 @@ struct Frame : ListLink {
     bool sparse = false;               // has no slot
     StreamUse use = StreamUse::kNone;  // also set by others, as a hint
     uint64_t present = 0;              // mapped
-    uint64_t shelved = 0;    // withdrawn to the region's shelf, to see whether they are used again
-    uint64_t dirty = 0;      // of both; the others equal the store or are zeros
+    uint64_t shelved = 0;  // withdrawn to the region's shelf, to see whether they are used again
+    uint64_t dirty = 0;    // of both; the others equal the store or are zeros
+    uint32_t turns = 0;    // of being put on the shelf
+    bool counts_use =
+        false;               // in this turn parts come back one by one, so that they can be counted
     uint64_t leaving = 0;    // during an eviction: those that go
     uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
 

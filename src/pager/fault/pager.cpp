@@ -67,6 +67,7 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         if (!observed) {
             observed = true;
             observe(fault);
+            if (fault.random && is_whole_better(fault)) fault.random = false;
             continue;  // it may have started to read the block
         }
         if (state == BlockState::kSparse || (state == BlockState::kAbsent && fault.random)) {

@@ -22,11 +22,17 @@
 
 namespace hanare::pager {
 
+using block_word::kDense;
 using block_word::kDirty;
 using block_word::kSecondChance;
 using block_word::kStored;
 
 namespace {
+
+// A block of whose parts one in so many are used in their time on the shelf is in dense use, and
+// one is not any more if it is one in so many only.
+constexpr uint32_t kDenseShare = 2;
+constexpr uint32_t kNotDenseShare = 4;
 
 uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
 
@@ -45,6 +51,17 @@ bool holds_part(Frame& frame, uint32_t part) {
 // Of what is read anew all the same, only what differs is kept.
 uint64_t kept_parts(const Frame& sparse) {
     return sparse.region->has_shelf() ? sparse.held() : sparse.dirty;
+}
+
+// At the end of its turn on the shelf: whether the block's use is dense no more.
+void note_turn(const Frame& frame) {
+    const Region& region = *frame.region;
+    const auto used = static_cast<uint32_t>(std::popcount(frame.present));
+    const auto held = static_cast<uint32_t>(std::popcount(frame.held()));
+    if (frame.counts_use && held * kDenseShare >= region.parts_per_block &&
+        used * kNotDenseShare < region.parts_per_block) {
+        region.block(frame.block).word.fetch_and(~kDense, std::memory_order_relaxed);
+    }
 }
 
 void clear_shelf(const Region& region, uint32_t index) {
@@ -85,6 +102,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         frame->region = &region;
         frame->block = fault.index;
         store_mask(frame->present, 0);
+        frame->turns = 0;
         std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
         store_mask(frame->shelved, 0);
         store_mask(frame->dirty, 0);
@@ -130,36 +148,68 @@ hanare_status Pager::use_part(const Fault& fault, Frame& frame, bool* was_mapped
     return error == 0 ? HANARE_STATUS_OK : engine_failed(error);
 }
 
-// The caller owns a transient state.
-hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept {
-    Region& region = fault.region;
-    Block& block = region.block(fault.index);
-    const uint64_t bit = bit_of(fault.part);
-    std::byte* const address = address_of_part(region, fault.index, fault.part);
-    std::byte* const shelf = region.shelf_of(fault.index) + fault.part * region.part_bytes;
-    count_fault(fault);
-    count(region.counters.staged_hits);
-    const bool was_dirty = (frame.dirty & bit) != 0;
-    bool writable = fault.write || was_dirty;
+// The caller owns a transient state; the parts are on the shelf, and all dirty or all clean.
+int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, bool write) noexcept {
+    Region& region = *frame.region;
+    const uint64_t start = first * region.part_bytes;
+    const uint64_t bytes = parts * region.part_bytes;
+    const uint64_t run = all_ones(parts) << first;
+    std::byte* const address = region.address_of(frame.block) + start;
+    std::byte* const shelf = region.shelf_of(frame.block) + start;
+    const bool was_dirty = (frame.dirty & run) != 0;
+    bool writable = write || was_dirty;
     bool tried = false;
     const int error = retry_after_evictions([&] {
         // The last try may have mapped it for a moment, in which it was written to.
         if (std::exchange(tried, true)) writable = true;
-        return writable ? engine_.install_writable(address, shelf, region.part_bytes, {})
-                        : engine_.install_read_only(address, shelf, region.part_bytes, &writable);
+        return writable ? engine_.install_writable(address, shelf, bytes, {})
+                        : engine_.install_read_only(address, shelf, bytes, &writable);
     });
     if ((writable || error != 0) && !was_dirty) {
-        region.add_dirty(region.part_bytes);
-        store_mask(frame.dirty, frame.dirty | bit);
+        region.add_dirty(bytes);
+        store_mask(frame.dirty, frame.dirty | run);
     }
     if (error == 0) {
-        store_mask(frame.shelved, frame.shelved & ~bit);
-        store_mask(frame.present, frame.present | bit);
-        frames_.note_back_from_shelf(frame);
+        store_mask(frame.shelved, frame.shelved & ~run);
+        store_mask(frame.present, frame.present | run);
     }
-    block.leave(BlockState::kSparse, frame.dirty != 0 ? kDirty : 0, kSecondChance);
+    return error;
+}
+
+// The caller owns a transient state.
+hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept {
+    Region& region = fault.region;
+    Block& block = region.block(fault.index);
+    count_fault(fault);
+    count(region.counters.staged_hits);
+    uint32_t flags = 0;
+    int error = take_run_from_shelf(frame, fault.part, 1, fault.write);
+    const auto back = static_cast<uint32_t>(std::popcount(frame.present));
+    if (frame.counts_use && back * kDenseShare >= region.parts_per_block) {
+        frame.counts_use = false;
+        flags = kDense;
+    }
+    if (!frame.counts_use) {
+        for (const uint64_t parts : {frame.shelved & frame.dirty, frame.shelved & ~frame.dirty}) {
+            for_each_run(parts, [&](uint32_t first, uint32_t count) {
+                if (error == 0) error = take_run_from_shelf(frame, first, count, false);
+            });
+        }
+    }
+    frames_.note_back_from_shelf(frame);
+    block.leave(BlockState::kSparse, flags | (frame.dirty != 0 ? kDirty : 0), kSecondChance);
     frames_.note_progress();
     return error == 0 ? HANARE_STATUS_OK : engine_failed(error);
+}
+
+bool Pager::is_whole_better(const Fault& fault) noexcept {
+    const uint32_t word = fault.region.block(fault.index).load();
+    const BlockState state = block_word::state(word);
+    if ((word & kDense) == 0 || !fault.region.has_shelf() || fault.use != StreamUse::kNone) {
+        return false;
+    }
+    return (state == BlockState::kAbsent || state == BlockState::kStaged) &&
+           dense_uses_.fetch_add(1, std::memory_order_relaxed) % kDensityPeriod != 0;
 }
 
 // The caller owns kInstalling of a block with a frame that is in no queue: it becomes sparse, with
@@ -182,6 +232,8 @@ Frame* Pager::split(const Fault& fault) noexcept {
     std::atomic_ref(sparse->use).store(fault.use, std::memory_order_relaxed);
     store_mask(sparse->present, 0);
     store_mask(sparse->shelved, region.all_parts());
+    sparse->turns = 0;
+    sparse->counts_use = true;
     store_mask(sparse->dirty, (block.load() & kDirty) != 0 ? region.all_parts() : 0);
     block.frame.store(sparse->index | Block::kSparseFrame, std::memory_order_relaxed);
     frames_.hand_over(whole, *sparse);
@@ -193,6 +245,8 @@ Frame* Pager::split(const Fault& fault) noexcept {
 // written to without a fault.
 void Pager::put_on_shelf(Frame& frame) noexcept {
     Region& region = *frame.region;
+    const bool is_dense = (region.block(frame.block).load() & kDense) != 0;
+    frame.counts_use = frame.turns++ % kDensityPeriod == 0 || !is_dense;
     for_each_run(frame.present, [&](uint32_t first, uint32_t parts) {
         const uint64_t start = first * region.part_bytes;
         const uint64_t bytes = parts * region.part_bytes;
@@ -393,6 +447,7 @@ void Pager::allow_writes(const Frame& sparse) noexcept {
 hanare_status Pager::withdraw_sparse(Frame& frame, bool all, bool* dirty) noexcept {
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
+    if (frame.shelved != 0) note_turn(frame);
     frame.leaving = all || frame.shelved == 0 ? frame.held() : frame.shelved;
     frame.unwritten = frame.dirty & frame.leaving;
     *dirty = frame.unwritten != 0;
