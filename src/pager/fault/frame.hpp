@@ -68,8 +68,9 @@ struct Frame : ListLink {
     uint32_t block = 0;           // in the region
     uint64_t bytes = 0;           // of pages that it counts for: those of held() if sparse
     FrameQueue queue = FrameQueue::kNone;
-    uint64_t counted_bytes = 0;  // in the queue's sum
-    bool bare = true;            // the slot has no pages
+    uint64_t counted_bytes = 0;       // in the queue's sum
+    uint64_t given_before_bytes = 0;  // by the table in all, when it came into the queue
+    bool bare = true;                 // the slot has no pages
     // Populated together with so many frames in all, this one and those that follow in the arena;
     // 0 for a frame that is created alone.
     uint32_t chunk_frames = 0;

@@ -116,6 +116,7 @@ Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may
     if (frame == nullptr) return nullptr;
     const sys::LockGuard guard(lock_);
     whole_score_ = std::min(whole_score_ + kPartsPerWhole, kWholeScoreMax);
+    given_bytes_ += frame->bytes;
     return frame;
 }
 
@@ -148,8 +149,15 @@ Frame* FrameTable::take_reclaimable(UseAhead use_ahead) noexcept {
     if (Frame* frame = take_staged(inactive_)) return frame;
     const bool may_use_ahead =
         use_ahead == UseAhead::kAlways ||
-        (use_ahead == UseAhead::kBeyondShare && ahead_bytes_ > budget_bytes_ / kAheadShare);
+        (use_ahead == UseAhead::kBeyondShare &&
+         (ahead_bytes_ > budget_bytes_ / kAheadShare || is_ahead_stale()));
     return may_use_ahead ? take_staged(ahead_) : nullptr;
+}
+
+// Since the oldest was read ahead all of the budget could have been filled anew.
+bool FrameTable::is_ahead_stale() noexcept {
+    const Frame* const oldest = ahead_.front();
+    return oldest != nullptr && given_bytes_ - oldest->given_before_bytes > budget_bytes_;
 }
 
 bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
@@ -159,6 +167,7 @@ bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
             const sys::LockGuard guard(lock_);
             if (used_bytes_ + metadata_bytes_ + bytes + kDescriptorsBytes <= budget_bytes_) {
                 used_bytes_ += bytes;
+                given_bytes_ += bytes;
                 if (whole_score_ > 0) --whole_score_;
                 return true;
             }
@@ -632,6 +641,7 @@ void FrameTable::put(Frame& frame, FrameQueue queue) noexcept {
     } else {
         list.push_back(&frame);
     }
+    frame.given_before_bytes = given_bytes_;
     frame.counted_bytes = bytes_in_queue(frame);
     if (uint64_t* bytes = bytes_of(queue)) *bytes += frame.counted_bytes;
 }

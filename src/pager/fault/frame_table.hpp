@@ -208,6 +208,7 @@ private:
     Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass* wanted) noexcept HANARE_REQUIRES(lock_);
+    bool is_ahead_stale() noexcept HANARE_REQUIRES(lock_);
     Frame* take_reclaimable(UseAhead use_ahead) noexcept HANARE_REQUIRES(lock_);
     // What the tables leave of the budget.
     uint64_t unlocked_frame_budget_bytes() const noexcept HANARE_REQUIRES(lock_) {
@@ -231,8 +232,9 @@ private:
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
-    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
+    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
+    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
+    uint64_t given_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // by acquire() and reserve(), in all
     // How far whole blocks prevail among what is needed.
     uint32_t whole_score_ HANARE_GUARDED_BY(lock_) = kWholeScoreAtFirst;
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
