@@ -189,6 +189,7 @@ public:
                place < function_.code.data() + function_.code.size();
     }
     SyscallSite examine(const uint8_t* syscall) noexcept {
+        if (!is_in(syscall)) return {};  // of no function: tables, too, lie in segments of code
         const size_t goal = static_cast<size_t>(syscall - function_.code.data());
         while (!failed_ && at_ < goal) step();
         if (failed_ || at_ != goal) return {};  // in the middle of another instruction

@@ -104,6 +104,20 @@ TEST(SyscallSitesTest, SurviveCodeThatIsNone) {
     EXPECT_FALSE(CodeImage::of_file(text));
 }
 
+TEST(SyscallSitesTest, AreNotInWhatIsNoFunction) {
+    // Of another file, and so of none that the image knows.
+    const std::vector<uint8_t> other = {0xb8, 39, 0, 0, 0, 0x0f, 0x05, 0xc3};
+    const std::vector<uint8_t> file = testing::elf_file({0xc3}, 4096);
+    const auto image = CodeImage::of_file(file);
+    ASSERT_TRUE(image);
+    ASSERT_EQ(image->function_around(other.data() + 5).data(), nullptr);
+    int found = 0;
+    find_syscall_sites(
+        *image, SyscallBytes(other),
+        [](const SyscallSite&, void* context) { ++*static_cast<int*>(context); }, &found);
+    EXPECT_EQ(found, 0);
+}
+
 TEST(SyscallSitesTest, AreFoundHoweverManyThereAre) {
     std::vector<uint8_t> code;
     constexpr size_t kMany = 5000;

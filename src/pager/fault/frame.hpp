@@ -90,9 +90,11 @@ struct Frame : ListLink {
     uint64_t dirty = 0;    // of both; the others equal the store or are zeros
     uint32_t turns = 0;    // of being put on the shelf
     bool counts_use =
-        false;               // in this turn parts come back one by one, so that they can be counted
-    uint64_t leaving = 0;    // during an eviction: those that go
-    uint64_t unwritten = 0;  // while dirty parts are written back: those still to be written
+        false;  // in this turn parts come back one by one, so that they can be counted
+    uint64_t neighbours = 0;  // that came with other parts, and have not been on the shelf yet
+    uint64_t judged = 0;      // of those, and are in their first turn there
+    uint64_t leaving = 0;     // during an eviction: those that go
+    uint64_t unwritten = 0;   // while dirty parts are written back: those still to be written
 
     // Where a sparse block has content in memory.
     uint64_t held() const { return present | shelved; }

@@ -146,7 +146,7 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     Room room;
-    hanare_status status = obtain_room(region, false, &room);
+    hanare_status status = obtain_room(region, 0, &room);
     if (status != HANARE_STATUS_OK) {
         block.leave(BlockState::kAbsent);
         return status;
@@ -222,15 +222,15 @@ hanare_status Pager::finish_read(Region& region, uint32_t index, const Frame& fr
     return verify(region, index, frame.memory, stored & ~overlaid);
 }
 
-// `memory`: of the whole block.
-hanare_status Pager::verify(Region& region, uint32_t index, const std::byte* memory,
-                            uint64_t parts) noexcept {
+// `memory`: of the block from its part `first` on.
+hanare_status Pager::verify(Region& region, uint32_t index, const std::byte* memory, uint64_t parts,
+                            uint32_t first) noexcept {
     const uint32_t* expected = region.checksums_of(index);
     for (; parts != 0; parts &= parts - 1) {
         const auto part = static_cast<uint32_t>(std::countr_zero(parts));
         const uint64_t start = part * region.part_bytes;
-        if (part_checksum(memory + start, region.part_bytes, region.offset_of(index) + start) !=
-            expected[part]) {
+        if (part_checksum(memory + start - first * region.part_bytes, region.part_bytes,
+                          region.offset_of(index) + start) != expected[part]) {
             count(region.counters.checksum_errors);
             return HANARE_STATUS_CORRUPT;
         }
@@ -351,15 +351,15 @@ Frame* Pager::take_frame(FrameClass& frame_class, FrameTable::UseAhead use_ahead
     return nullptr;
 }
 
-Pager::Room Pager::take_room(Region& region, bool for_part, UseAhead use_ahead, bool may_create,
+Pager::Room Pager::take_room(Region& region, uint64_t bytes, UseAhead use_ahead, bool may_create,
                              hanare_status* failure) noexcept {
-    if (!for_part) {
+    if (bytes == 0) {
         return {take_frame(*region.frame_class, use_ahead, may_create, failure), 0};
     }
-    return {nullptr, frames_.reserve(region.part_bytes, use_ahead) ? region.part_bytes : 0};
+    return {nullptr, frames_.reserve(bytes, use_ahead) ? bytes : 0};
 }
 
-hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noexcept {
+hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noexcept {
     if (const auto function = on_need_.load(std::memory_order_relaxed)) function(*this);
     hanare_status failure = HANARE_STATUS_OK;
     // Once the kernel has refused memory, what is there has to do.
@@ -377,7 +377,7 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
         // Where the store refuses writes, what was read ahead is all that can be had.
         if (failures > 0) reads_.poll();
         const UseAhead use_ahead = failures > 0 ? UseAhead::kAlways : UseAhead::kBeyondShare;
-        *room = take_room(region, for_part, use_ahead, may_create, &failure);
+        *room = take_room(region, bytes, use_ahead, may_create, &failure);
         if (room->found()) {
             kick_if_low();
             return HANARE_STATUS_OK;
@@ -405,7 +405,7 @@ hanare_status Pager::obtain_room(Region& region, bool for_part, Room* room) noex
             ++failures;
             continue;
         }
-        *room = take_room(region, for_part, UseAhead::kAlways, may_create, &failure);
+        *room = take_room(region, bytes, UseAhead::kAlways, may_create, &failure);
         if (room->found()) return HANARE_STATUS_OK;
         if (!may_create) {
             may_create = true;

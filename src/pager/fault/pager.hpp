@@ -281,8 +281,8 @@ private:
                              uint64_t overlaid) noexcept;
     hanare_status finish_read(Region& region, uint32_t index, const Frame& frame,
                               uint64_t overlaid) noexcept;
-    hanare_status verify(Region& region, uint32_t index, const std::byte* memory,
-                         uint64_t parts) noexcept;
+    hanare_status verify(Region& region, uint32_t index, const std::byte* memory, uint64_t parts,
+                         uint32_t first = 0) noexcept;
     bool accept_staged(Region& region, uint32_t index) noexcept;
     enum class Content { kInSlot, kZeros };
     hanare_status install(Region& region, uint32_t index, bool write,
@@ -296,8 +296,9 @@ private:
         uint64_t bytes = 0;
         bool found() const { return frame != nullptr || bytes > 0; }
     };
-    hanare_status obtain_room(Region& region, bool for_part, Room* room) noexcept;
-    Room take_room(Region& region, bool for_part, FrameTable::UseAhead use_ahead, bool may_create,
+    // For so many bytes of parts; 0: a frame.
+    hanare_status obtain_room(Region& region, uint64_t bytes, Room* room) noexcept;
+    Room take_room(Region& region, uint64_t bytes, FrameTable::UseAhead use_ahead, bool may_create,
                    hanare_status* failure) noexcept;
     enum class Eviction { kDone, kFailed, kNoVictim };
     Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;
@@ -339,9 +340,17 @@ private:
     Frame* split(const Fault& fault) noexcept;
     void put_on_shelf(Frame& frame) noexcept;
     void give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept;
-    hanare_status add_part(const Fault& fault, Frame& frame) noexcept;
-    hanare_status load_part(const Fault& fault, PartReads::Buffer& buffer,
-                            const std::byte** content) noexcept;
+    // Parts of a block beside each other.
+    struct PartRun {
+        uint32_t first;
+        uint32_t count;
+    };
+    static PartRun run_around(const Fault& fault, const Frame& frame, uint64_t room_bytes) noexcept;
+    hanare_status add_parts(const Fault& fault, Frame& frame, uint64_t room_bytes) noexcept;
+    hanare_status load_parts(const Fault& fault, PartRun run, PartReads::Buffer& buffer,
+                             const std::byte** content) noexcept;
+    int install_parts(const Fault& fault, PartRun run, const std::byte* content,
+                      uint64_t* installed) noexcept;
     // The owner of kExtending: `whole` takes the place of the sparse frame, or, unless `status` is
     // OK and all goes well, is freed.  Leaves the block staged or sparse.
     hanare_status finish_completion(Frame& sparse, Frame& whole, hanare_status status) noexcept;

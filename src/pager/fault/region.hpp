@@ -12,6 +12,7 @@
 #include "hanare/stats.h"
 #include "pager/fault/block.hpp"
 #include "pager/fault/frame.hpp"
+#include "pager/fault/read_around.hpp"
 #include "pager/fault/stream_density.hpp"
 #include "pager/fault/stream_table.hpp"
 #include "sys/file.hpp"
@@ -75,6 +76,7 @@ struct Region {
     std::atomic<uint32_t> used_blocks{0};     // of adopted memory: none behind was ever usable
     StreamTable streams;
     StreamDensity density;
+    ReadAround around;
     RegionCounters counters;
 
     std::byte* begin() const { return range.address(); }

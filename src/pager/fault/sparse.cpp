@@ -53,8 +53,17 @@ uint64_t kept_parts(const Frame& sparse) {
     return sparse.region->has_shelf() ? sparse.held() : sparse.dirty;
 }
 
+// At the end of their turn on the shelf: whether parts that came with others were used.
+void note_neighbours(Frame& frame) {
+    const uint64_t judged = std::exchange(frame.judged, 0);
+    if (judged == 0) return;
+    frame.region->around.note(static_cast<uint32_t>(std::popcount(judged & frame.present)),
+                              static_cast<uint32_t>(std::popcount(judged & frame.shelved)));
+}
+
 // At the end of its turn on the shelf: whether the block's use is dense no more.
-void note_turn(const Frame& frame) {
+void note_turn(Frame& frame) {
+    if (frame.counts_use) note_neighbours(frame);
     const Region& region = *frame.region;
     const auto used = static_cast<uint32_t>(std::popcount(frame.present));
     const auto held = static_cast<uint32_t>(std::popcount(frame.held()));
@@ -82,7 +91,9 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
     Frame* frame = nullptr;
     const bool begins = block_word::state(word) == BlockState::kAbsent;
     if (begins || !holds_part(*region.frame_of(block), fault.part)) {
-        *status = obtain_room(region, true, &room);
+        const uint64_t parts = region.has_shelf() ? region.around.parts() : 1;
+        *status = obtain_room(region, std::min(parts * region.part_bytes, uint64_t{kPartBytesMax}),
+                              &room);
         if (*status != HANARE_STATUS_OK) return Served::kDone;
     }
     if (begins) {
@@ -103,6 +114,8 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         frame->block = fault.index;
         store_mask(frame->present, 0);
         frame->turns = 0;
+        frame->neighbours = 0;
+        frame->judged = 0;
         std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
         store_mask(frame->shelved, 0);
         store_mask(frame->dirty, 0);
@@ -115,7 +128,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         *status = (frame->present & bit_of(fault.part)) != 0 ? use_part(fault, *frame, was_mapped)
                                                              : take_from_shelf(fault, *frame);
     } else if (room.found()) {
-        *status = add_part(fault, *frame);
+        *status = add_parts(fault, *frame, room.bytes);
     } else {
         block.leave(BlockState::kSparse);  // it has just gone
         frames_.note_progress();
@@ -233,6 +246,8 @@ Frame* Pager::split(const Fault& fault) noexcept {
     store_mask(sparse->present, 0);
     store_mask(sparse->shelved, region.all_parts());
     sparse->turns = 0;
+    sparse->neighbours = 0;
+    sparse->judged = 0;
     sparse->counts_use = true;
     store_mask(sparse->dirty, (block.load() & kDirty) != 0 ? region.all_parts() : 0);
     block.frame.store(sparse->index | Block::kSparseFrame, std::memory_order_relaxed);
@@ -246,7 +261,10 @@ Frame* Pager::split(const Fault& fault) noexcept {
 void Pager::put_on_shelf(Frame& frame) noexcept {
     Region& region = *frame.region;
     const bool is_dense = (region.block(frame.block).load() & kDense) != 0;
+    // All that was on the shelf has come back.
+    if (frame.counts_use) note_neighbours(frame);
     frame.counts_use = frame.turns++ % kDensityPeriod == 0 || !is_dense;
+    frame.judged = std::exchange(frame.neighbours, 0) & frame.present;
     for_each_run(frame.present, [&](uint32_t first, uint32_t parts) {
         const uint64_t start = first * region.part_bytes;
         const uint64_t bytes = parts * region.part_bytes;
@@ -266,27 +284,42 @@ void Pager::put_on_shelf(Frame& frame) noexcept {
     });
 }
 
+// What is read for a part that is missing: it, and those beside it that are missing, too, aligned,
+// within the room.  The caller owns the block.
+Pager::PartRun Pager::run_around(const Fault& fault, const Frame& frame,
+                                 uint64_t room_bytes) noexcept {
+    const Region& region = fault.region;
+    const auto most = static_cast<uint32_t>(room_bytes >> region.part_shift);
+    const uint32_t aligned = fault.part / most * most;
+    const uint64_t missing =
+        region.block(fault.index).stored_parts & ~frame.held() & (all_ones(most) << aligned);
+    PartRun run = {fault.part, 1};
+    if ((missing & bit_of(fault.part)) == 0) return run;
+    while (run.first > 0 && (missing & bit_of(run.first - 1)) != 0) {
+        --run.first;
+        ++run.count;
+    }
+    run.count = static_cast<uint32_t>(std::countr_one(missing >> run.first));
+    return run;
+}
+
 // The caller owns kExtending and has reserved room; the part is absent.
-hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
+hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_bytes) noexcept {
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     count_fault(fault);
+    const PartRun run = run_around(fault, frame, room_bytes);
     PartReads::Buffer buffer(part_reads_);
     const std::byte* content = nullptr;
-    hanare_status status = load_part(fault, buffer, &content);
+    uint64_t installed = 0;
+    hanare_status status = load_parts(fault, run, buffer, &content);
     if (status == HANARE_STATUS_OK) {
-        region.add_resident(region.part_bytes);
-        if (fault.write) region.add_dirty(region.part_bytes);
-        const int error = engine_.install_part(address_of_part(region, fault.index, fault.part),
-                                               content, region.part_bytes, fault.write);
-        if (error != 0) {
-            region.remove_resident(region.part_bytes);
-            if (fault.write) region.remove_dirty(region.part_bytes);
-            status = engine_failed(error);
-        }
+        const int error = install_parts(fault, run, content, &installed);
+        if (error != 0) status = engine_failed(error);
     }
-    if (status != HANARE_STATUS_OK) {
-        frames_.refund(region.part_bytes);
+    const uint64_t bytes = region.bytes_of_parts(installed);
+    if (bytes < room_bytes) frames_.refund(room_bytes - bytes);
+    if (installed == 0) {
         if (frame.held() == 0) {
             give_up_sparse(frame);
         } else {
@@ -295,21 +328,52 @@ hanare_status Pager::add_part(const Fault& fault, Frame& frame) noexcept {
         }
         return status;
     }
-    store_mask(frame.present, frame.present | bit_of(fault.part));
-    if (fault.write) store_mask(frame.dirty, frame.dirty | bit_of(fault.part));
-    const uint64_t bytes = frame.bytes + region.part_bytes;
+    store_mask(frame.present, frame.present | installed);
+    const uint64_t written = fault.write ? installed & bit_of(fault.part) : 0;
+    store_mask(frame.dirty, frame.dirty | written);
+    frame.neighbours |= installed & ~bit_of(fault.part);
     if (region.has_shelf()) {
-        frames_.resize_sparse(frame, bytes);  // the clock's hand passes all of them
+        frames_.resize_sparse(frame, frame.bytes + bytes);  // the clock's hand passes all of them
     } else {
-        frames_.requeue_sparse(frame, bytes);
+        frames_.requeue_sparse(frame, frame.bytes + bytes);
     }
-    block.leave(BlockState::kSparse, fault.write ? kDirty : 0, kSecondChance);
+    block.leave(BlockState::kSparse, written != 0 ? kDirty : 0, kSecondChance);
     frames_.note_progress();
-    return HANARE_STATUS_OK;
+    return status;
 }
 
-hanare_status Pager::load_part(const Fault& fault, PartReads::Buffer& buffer,
-                               const std::byte** content) noexcept {
+// All that succeeds is `installed`; only the part that is wanted for writing is writable.
+int Pager::install_parts(const Fault& fault, PartRun run, const std::byte* content,
+                         uint64_t* installed) noexcept {
+    Region& region = fault.region;
+    const uint64_t wanted = bit_of(fault.part);
+    const uint64_t all = all_ones(run.count) << run.first;
+    const uint64_t writable = fault.write ? wanted : 0;
+    int error = 0;
+    // The one that is wanted comes first, so that nothing else is there without it.
+    for (const uint64_t parts : {writable, writable != 0 ? all & (wanted - 1) : all,
+                                 writable != 0 ? all & ~(wanted - 1) & ~wanted : 0}) {
+        if (parts == 0 || error != 0) continue;
+        const auto first = static_cast<uint32_t>(std::countr_zero(parts));
+        const uint64_t bytes = region.bytes_of_parts(parts);
+        region.add_resident(bytes);
+        if (parts == writable) region.add_dirty(bytes);
+        error = engine_.install_part(address_of_part(region, fault.index, first),
+                                     content + (first - run.first) * region.part_bytes, bytes,
+                                     parts == writable);
+        if (error == 0) {
+            *installed |= parts;
+            continue;
+        }
+        region.remove_resident(bytes);
+        if (parts == writable) region.remove_dirty(bytes);
+    }
+    // Neighbours may be missing.
+    return (*installed & wanted) != 0 ? 0 : error;
+}
+
+hanare_status Pager::load_parts(const Fault& fault, PartRun run, PartReads::Buffer& buffer,
+                                const std::byte** content) noexcept {
     Region& region = fault.region;
     if ((region.block(fault.index).stored_parts & bit_of(fault.part)) == 0) {
         count(region.counters.zero_fills);
@@ -319,20 +383,16 @@ hanare_status Pager::load_part(const Fault& fault, PartReads::Buffer& buffer,
     note_read();
     if (fault.use != StreamUse::kSample) read_ahead_depth_.note_other_use();
     *content = buffer.memory();
-    const uint64_t offset = region.offset_of(fault.index) + fault.part * region.part_bytes;
-    const hanare_status status = buffer.read(offset, region.part_bytes);
+    const uint64_t offset = region.offset_of(fault.index) + run.first * region.part_bytes;
+    const uint64_t bytes = run.count * region.part_bytes;
+    const hanare_status status = buffer.read(offset, bytes);
     if (status != HANARE_STATUS_OK) {
         count(region.counters.store_errors);
         return status;
     }
     count(region.counters.part_reads);
-    count(region.counters.read_bytes, region.part_bytes);
-    if (part_checksum(*content, region.part_bytes, offset) ==
-        region.checksums_of(fault.index)[fault.part]) {
-        return HANARE_STATUS_OK;
-    }
-    count(region.counters.checksum_errors);
-    return HANARE_STATUS_CORRUPT;
+    count(region.counters.read_bytes, bytes);
+    return verify(region, fault.index, *content, all_ones(run.count) << run.first, run.first);
 }
 
 // A sparse block is wanted as a whole.
@@ -340,7 +400,7 @@ Pager::Served Pager::complete(Fault& fault, uint32_t word, hanare_status* status
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     Room room;
-    *status = obtain_room(region, false, &room);
+    *status = obtain_room(region, 0, &room);
     if (*status != HANARE_STATUS_OK) return Served::kDone;
     if (!block.try_enter(word, BlockState::kExtending)) {
         frames_.release(*room.frame, false);
