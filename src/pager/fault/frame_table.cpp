@@ -147,10 +147,9 @@ bool FrameTable::is_beyond_ahead_share(uint64_t bytes) noexcept {
 // Staged and clean, so that it needs no eviction.
 Frame* FrameTable::take_reclaimable(UseAhead use_ahead) noexcept {
     if (Frame* frame = take_staged(inactive_)) return frame;
-    const bool may_use_ahead =
-        use_ahead == UseAhead::kAlways ||
-        (use_ahead == UseAhead::kBeyondShare &&
-         (ahead_bytes_ > budget_bytes_ / kAheadShare || is_ahead_stale()));
+    const bool may_use_ahead = use_ahead == UseAhead::kAlways ||
+                               (use_ahead == UseAhead::kBeyondShare &&
+                                (ahead_bytes_ > budget_bytes_ / kAheadShare || is_ahead_stale()));
     return may_use_ahead ? take_staged(ahead_) : nullptr;
 }
 
@@ -411,7 +410,14 @@ FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
 uint64_t FrameTable::unlocked_low_water_bytes() const noexcept {
     const uint64_t bytes =
         std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
-    return whole_score_ > kWholeScoreMany ? bytes : bytes / kPartsLowWaterShare;
+    return do_wholes_prevail() ? bytes : bytes / kPartsLowWaterShare;
+}
+
+bool FrameTable::do_wholes_prevail() const noexcept { return whole_score_ > kWholeScoreMany; }
+
+bool FrameTable::is_eviction_ahead_useful() noexcept {
+    const sys::LockGuard guard(lock_);
+    return do_wholes_prevail();
 }
 
 uint64_t FrameTable::low_water_bytes() noexcept {
@@ -422,7 +428,7 @@ uint64_t FrameTable::low_water_bytes() noexcept {
 bool FrameTable::is_low(uint64_t reserved_bytes, bool evicts, bool populates) noexcept {
     const sys::LockGuard guard(lock_);
     const uint64_t low_bytes = unlocked_low_water_bytes();
-    if (evicts && reserved_bytes > unlocked_frame_budget_bytes() &&
+    if (evicts && do_wholes_prevail() && reserved_bytes > unlocked_frame_budget_bytes() &&
         unlocked_available_bytes() < low_bytes) {
         return true;
     }

@@ -106,6 +106,9 @@ public:
     // What the keeper tries to have free or clean ahead of need.
     static constexpr uint64_t kLowWaterBytesMax = 8 * kMiB;
     uint64_t low_water_bytes() noexcept;
+    // Not where single parts are what is needed: each is evicted as fast as it is needed, and all
+    // that the keeper does with pages interrupts the program's threads on other processors.
+    bool is_eviction_ahead_useful() noexcept;
     // Whether it has something to do for that: to evict, if `reserved_bytes` are more than fit, or
     // to populate, once half of it is used up.
     bool is_low(uint64_t reserved_bytes, bool evicts, bool populates) noexcept;
@@ -204,6 +207,7 @@ private:
     bool wants_chunk(const FrameClass& frame_class, uint64_t free_bytes) const noexcept
         HANARE_REQUIRES(lock_);
     FrameClass* class_that_wants_chunk(uint64_t free_bytes) noexcept HANARE_REQUIRES(lock_);
+    bool do_wholes_prevail() const noexcept HANARE_REQUIRES(lock_);
     uint64_t unlocked_low_water_bytes() const noexcept HANARE_REQUIRES(lock_);
     Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);

@@ -191,7 +191,9 @@ public:
         return virtual_bytes.load(std::memory_order_relaxed) > frames_.frame_budget_bytes();
     }
     // Whether the keeper frees frames before they are needed.
-    bool evicts_ahead() noexcept { return may_evict_ahead() && is_overcommitted(); }
+    bool evicts_ahead() noexcept {
+        return may_evict_ahead() && is_overcommitted() && frames_.is_eviction_ahead_useful();
+    }
 
     // For the keeper: gives pages to the frames that a growing pool will want next, so that faults
     // need not wait while the kernel finds and clears memory.  False when none are wanted, or none
