@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "pager/fault/region.hpp"
+#include "sys/memory.hpp"
 
 namespace hanare::pager {
 namespace {
@@ -190,6 +192,49 @@ TEST_F(ChunksAheadTest, ThatGetNoPagesCountForNothingAndAreTheLast) {
     EXPECT_EQ(frame_class.bare.size(), kHugePageBytes / kBlockBytes);
     EXPECT_FALSE(table_->is_populating());
     EXPECT_EQ(table_->next_chunk_ahead(), nullptr) << "what has no pages comes first";
+}
+
+// Frames of blocks that were read ahead.
+class AheadTest : public FrameTableTest {
+protected:
+    void stage(Frame& frame) {
+        region_.block_bytes = kBlockBytes;
+        auto table = sys::Mapping::reserve(kOsPageBytes, kOsPageBytes);
+        ASSERT_TRUE(table);
+        region_.table = std::move(*table);
+        frame.region = &region_;
+        frame.block = 0;
+        region_.add_resident(kBlockBytes);
+        ASSERT_TRUE(region_.block(0).try_enter(0, BlockState::kStaged));
+        table_->enqueue(frame, FrameQueue::kAhead);
+    }
+    Frame* acquire(FrameClass& frame_class, FrameTable::UseAhead use_ahead) {
+        Frame* const frame = table_->acquire(frame_class, use_ahead, true);
+        if (frame == nullptr) return nullptr;
+        if (frame->chunk_frames > 0) table_->chunk_populated(*frame, true, true);
+        frame->bare = false;
+        return frame;
+    }
+
+    Region region_;
+};
+
+TEST_F(AheadTest, WhatNobodyUsesForLongGoes) {
+    const auto frames = open(16 * kMiB, false, 1);
+    FrameClass& frame_class = *frames[0]->frame_class;
+    stage(*frames[0]);
+    Frame* last = nullptr;
+    while (Frame* frame = acquire(frame_class, FrameTable::UseAhead::kBeyondShare)) last = frame;
+    ASSERT_NE(last, nullptr);
+    // Less than the budget was given since.
+    EXPECT_EQ(block_word::state(region_.block(0).load()), BlockState::kStaged);
+    for (uint64_t bytes = 0; bytes < 2 * kMiB; bytes += kBlockBytes) {
+        table_->release(*last, false);
+        ASSERT_EQ(acquire(frame_class, FrameTable::UseAhead::kNever), last);
+    }
+    EXPECT_EQ(acquire(frame_class, FrameTable::UseAhead::kNever), nullptr);
+    EXPECT_EQ(acquire(frame_class, FrameTable::UseAhead::kBeyondShare), frames[0]);
+    EXPECT_EQ(block_word::state(region_.block(0).load()), BlockState::kAbsent);
 }
 
 }  // namespace
