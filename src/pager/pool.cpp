@@ -285,6 +285,7 @@ void Pool::make_shelf(Region& region) {
     shelf->advise(MADV_NOHUGEPAGE);
     shelf->advise(MADV_DONTDUMP);
     region.shelf = std::move(*shelf);
+    frames_.note_shelf();
 }
 
 Result<void> Pool::make_places(Region& region) {

@@ -410,14 +410,21 @@ FrameClass* FrameTable::class_that_wants_chunk(uint64_t free_bytes) noexcept {
 uint64_t FrameTable::unlocked_low_water_bytes() const noexcept {
     const uint64_t bytes =
         std::min(unlocked_frame_budget_bytes() / kLowWaterShare, kLowWaterBytesMax);
-    return do_wholes_prevail() ? bytes : bytes / kPartsLowWaterShare;
+    return evicts_ahead() ? bytes : bytes / kPartsLowWaterShare;
 }
 
-bool FrameTable::do_wholes_prevail() const noexcept { return whole_score_ > kWholeScoreMany; }
+bool FrameTable::evicts_ahead() const noexcept {
+    return !has_shelves_ || whole_score_ > kWholeScoreMany;
+}
+
+void FrameTable::note_shelf() noexcept {
+    const sys::LockGuard guard(lock_);
+    has_shelves_ = true;
+}
 
 bool FrameTable::is_eviction_ahead_useful() noexcept {
     const sys::LockGuard guard(lock_);
-    return do_wholes_prevail();
+    return evicts_ahead();
 }
 
 uint64_t FrameTable::low_water_bytes() noexcept {
@@ -428,7 +435,7 @@ uint64_t FrameTable::low_water_bytes() noexcept {
 bool FrameTable::is_low(uint64_t reserved_bytes, bool evicts, bool populates) noexcept {
     const sys::LockGuard guard(lock_);
     const uint64_t low_bytes = unlocked_low_water_bytes();
-    if (evicts && do_wholes_prevail() && reserved_bytes > unlocked_frame_budget_bytes() &&
+    if (evicts && evicts_ahead() && reserved_bytes > unlocked_frame_budget_bytes() &&
         unlocked_available_bytes() < low_bytes) {
         return true;
     }

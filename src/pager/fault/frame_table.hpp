@@ -106,8 +106,10 @@ public:
     // What the keeper tries to have free or clean ahead of need.
     static constexpr uint64_t kLowWaterBytesMax = 8 * kMiB;
     uint64_t low_water_bytes() noexcept;
-    // Not where single parts are what is needed: each is evicted as fast as it is needed, and all
-    // that the keeper does with pages interrupts the program's threads on other processors.
+    // Some region has a shelf.
+    void note_shelf() noexcept;
+    // Not where single parts of regions with shelves are what is needed: all that the keeper does
+    // with their pages interrupts the program's threads on other processors (decision 21).
     bool is_eviction_ahead_useful() noexcept;
     // Whether it has something to do for that: to evict, if `reserved_bytes` are more than fit, or
     // to populate, once half of it is used up.
@@ -207,7 +209,7 @@ private:
     bool wants_chunk(const FrameClass& frame_class, uint64_t free_bytes) const noexcept
         HANARE_REQUIRES(lock_);
     FrameClass* class_that_wants_chunk(uint64_t free_bytes) noexcept HANARE_REQUIRES(lock_);
-    bool do_wholes_prevail() const noexcept HANARE_REQUIRES(lock_);
+    bool evicts_ahead() const noexcept HANARE_REQUIRES(lock_);
     uint64_t unlocked_low_water_bytes() const noexcept HANARE_REQUIRES(lock_);
     Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
@@ -241,6 +243,7 @@ private:
     uint64_t given_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // by acquire() and reserve(), in all
     // How far whole blocks prevail among what is needed.
     uint32_t whole_score_ HANARE_GUARDED_BY(lock_) = kWholeScoreAtFirst;
+    bool has_shelves_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t hidden_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;
