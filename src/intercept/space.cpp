@@ -155,7 +155,7 @@ void Space::open_heap() {
 void Space::look_for_shortage() {
     const uint64_t mappings = areas_[kMappings] ? areas_[kMappings]->region().range.bytes() : 0;
     const uint64_t heap = areas_[kHeap] ? areas_[kHeap]->region().range.bytes() : 0;
-    if (mappings >= kAreaPerBudget * options_.pool.local_bytes) return;
+    if (mappings >= std::min(kAreaPerBudget * options_.pool.local_bytes, kMappingBytesMax)) return;
     std::snprintf(
         failure_, sizeof failure_,
         "addresses are short (ulimit -v?): %s of mappings and %s of heap can be far memory",

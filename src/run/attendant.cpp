@@ -32,9 +32,10 @@ void serve_source() noexcept {
     if (source == kRoom) serve_room();
 }
 
-void begin_watching() noexcept {
+// False: not now; the program may have no descriptor left.
+bool begin_watching() noexcept {
     auto set = sys::ReadySet::open();
-    if (!set) return;
+    if (!set) return false;
     sources = std::move(*set);
     const auto add = [](int descriptor, Source source) {
         if (descriptor >= 0) sources.add(descriptor, source, sys::ReadySet::For::kReading);
@@ -42,11 +43,12 @@ void begin_watching() noexcept {
     add(offer_control(), kControl);
     add(offer_room(), kRoom);
     intercept::space()->pool()->keeper().watch(sources.number(), serve_source);
+    return true;
 }
 
 void tick() noexcept {
     report_figures();
-    if (!std::exchange(watches, true)) begin_watching();
+    if (!watches) watches = begin_watching();
 }
 
 void* attend(void*) {

@@ -116,6 +116,9 @@ class Programs(unittest.TestCase):
         self.assertLess(totals["read_bytes"], 600 * MIB)
         self.assertLess(totals["written_bytes"], 600 * MIB)
 
+    def test_split_blocks(self):
+        self.compare("split_blocks")
+
     def test_forked_files(self):
         self.compare("forked_files")
 

@@ -12,6 +12,7 @@
 
 namespace hanare::pager {
 
+using block_word::kDense;
 using block_word::kDirty;
 using block_word::kSecondChance;
 using block_word::kStored;
@@ -152,7 +153,7 @@ hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexce
         std::copy_n(region.checksums_of(from), region.parts_per_block, region.checksums_of(to));
         target.stored_parts = std::exchange(source.stored_parts, 0);
         region.move_place(from, to);
-        const uint32_t flags = word & (kStored | kDirty | kSecondChance);
+        const uint32_t flags = word & (kStored | kDirty | kSecondChance | kDense);
         if (has_frame) {
             Frame& frame = *region.frame_of(source);
             frames_.dequeue(frame);
@@ -162,7 +163,7 @@ hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexce
             const bool dirty = (flags & kDirty) != 0;
             frames_.enqueue(frame, dirty ? FrameQueue::kProbation : FrameQueue::kInactive);
         }
-        source.leave(BlockState::kAbsent, 0, kStored | kDirty | kSecondChance);
+        source.leave(BlockState::kAbsent, 0, kStored | kDirty | kSecondChance | kDense);
         target.leave(has_frame ? BlockState::kStaged : BlockState::kAbsent, flags);
         frames_.note_progress();
         return HANARE_STATUS_OK;
@@ -209,7 +210,7 @@ uint64_t Pager::discard_parts(Region& region, uint32_t index, uint64_t parts) no
         block.stored_parts &= ~parts;
         const bool empty = block.stored_parts == 0;
         if (empty) give_up_place(region, index);
-        block.leave(BlockState::kAbsent, 0, empty ? kStored : 0);
+        block.leave(BlockState::kAbsent, 0, empty ? kStored | kDense : 0);
         return 0;
     }
 }

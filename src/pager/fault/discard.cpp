@@ -4,6 +4,7 @@
 
 namespace hanare::pager {
 
+using block_word::kDense;
 using block_word::kDirty;
 using block_word::kStored;
 
@@ -35,7 +36,7 @@ hanare_status Pager::discard(Region& region, uint32_t index) noexcept {
             if (may_be_refused) engine_.readmit(region.address_of(index), region.block_bytes);
             block.stored_parts = 0;
             give_up_place(region, index);
-            block.leave(BlockState::kAbsent, 0, kStored);
+            block.leave(BlockState::kAbsent, 0, kStored | kDense);
             return HANARE_STATUS_OK;
         }
         Frame& frame = *region.frame_of(block);
@@ -61,13 +62,13 @@ void Pager::forget(Frame& frame) noexcept {
     if (frame.sparse) {
         region.remove_dirty(region.bytes_of_parts(frame.dirty));
         std::atomic_ref(frame.dirty).store(0, std::memory_order_relaxed);
-        give_up_sparse(frame, 0, kStored);
+        give_up_sparse(frame, 0, kStored | kDense);
         return;
     }
     if ((block.load() & kDirty) != 0) {
         region.remove_dirty(region.block_bytes);
     }
-    give_up_frame(frame, kStored | kDirty);
+    give_up_frame(frame, kStored | kDirty | kDense);
 }
 
 }  // namespace hanare::pager

@@ -196,18 +196,21 @@ hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept 
     count_fault(fault);
     count(region.counters.staged_hits);
     uint32_t flags = 0;
-    int error = take_run_from_shelf(frame, fault.part, 1, fault.write);
+    const int error = take_run_from_shelf(frame, fault.part, 1, fault.write);
     const auto back = static_cast<uint32_t>(std::popcount(frame.present));
     if (frame.counts_use && back * kDenseShare >= region.parts_per_block) {
+        note_neighbours(frame);
         frame.counts_use = false;
         flags = kDense;
     }
-    if (!frame.counts_use) {
+    if (!frame.counts_use && error == 0) {
+        int rest_error = 0;  // what fails stays on the shelf
         for (const uint64_t parts : {frame.shelved & frame.dirty, frame.shelved & ~frame.dirty}) {
             for_each_run(parts, [&](uint32_t first, uint32_t count) {
-                if (error == 0) error = take_run_from_shelf(frame, first, count, false);
+                if (rest_error == 0) rest_error = take_run_from_shelf(frame, first, count, false);
             });
         }
+        if (rest_error != 0) engine_failed(rest_error);
     }
     frames_.note_back_from_shelf(frame);
     block.leave(BlockState::kSparse, flags | (frame.dirty != 0 ? kDirty : 0), kSecondChance);
@@ -308,11 +311,15 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     count_fault(fault);
-    const PartRun run = run_around(fault, frame, room_bytes);
+    PartRun run = run_around(fault, frame, room_bytes);
     PartReads::Buffer buffer(part_reads_);
     const std::byte* content = nullptr;
     uint64_t installed = 0;
     hanare_status status = load_parts(fault, run, buffer, &content);
+    if (status != HANARE_STATUS_OK && run.count > 1) {
+        run = {fault.part, 1};  // what fails may be a neighbour's
+        status = load_parts(fault, run, buffer, &content);
+    }
     if (status == HANARE_STATUS_OK) {
         const int error = install_parts(fault, run, content, &installed);
         if (error != 0) status = engine_failed(error);
@@ -349,27 +356,32 @@ int Pager::install_parts(const Fault& fault, PartRun run, const std::byte* conte
     const uint64_t wanted = bit_of(fault.part);
     const uint64_t all = all_ones(run.count) << run.first;
     const uint64_t writable = fault.write ? wanted : 0;
-    int error = 0;
-    // The one that is wanted comes first, so that nothing else is there without it.
-    for (const uint64_t parts : {writable, writable != 0 ? all & (wanted - 1) : all,
-                                 writable != 0 ? all & ~(wanted - 1) & ~wanted : 0}) {
-        if (parts == 0 || error != 0) continue;
+    const uint64_t before = all & (wanted - 1);
+    const uint64_t behind = all & ~before & ~wanted;
+    const auto install = [&](uint64_t parts) {
         const auto first = static_cast<uint32_t>(std::countr_zero(parts));
         const uint64_t bytes = region.bytes_of_parts(parts);
         region.add_resident(bytes);
         if (parts == writable) region.add_dirty(bytes);
-        error = engine_.install_part(address_of_part(region, fault.index, first),
-                                     content + (first - run.first) * region.part_bytes, bytes,
-                                     parts == writable);
+        const int error = engine_.install_part(address_of_part(region, fault.index, first),
+                                               content + (first - run.first) * region.part_bytes,
+                                               bytes, parts == writable);
         if (error == 0) {
             *installed |= parts;
-            continue;
+        } else {
+            region.remove_resident(bytes);
+            if (parts == writable) region.remove_dirty(bytes);
         }
-        region.remove_resident(bytes);
-        if (parts == writable) region.remove_dirty(bytes);
+        return error;
+    };
+    if (writable == 0 && install(all) == 0) return 0;
+    // The one that is wanted alone: the run may lie in several mappings of the program.
+    if (const int error = install(wanted); error != 0) return error;
+    if (writable == 0) return 0;
+    for (const uint64_t parts : {before, behind}) {
+        if (parts != 0) install(parts);  // or not
     }
-    // Neighbours may be missing.
-    return (*installed & wanted) != 0 ? 0 : error;
+    return 0;
 }
 
 hanare_status Pager::load_parts(const Fault& fault, PartRun run, PartReads::Buffer& buffer,
