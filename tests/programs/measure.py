@@ -25,7 +25,7 @@ from runner import Run
 LIMIT_SHARE = 0.25
 LIMIT_EXTRA_BYTES = 64 * MIB
 # For what Hanare does not keep: text, stacks, small mappings, page tables, Hanare itself.
-RESERVE_BYTES = 6 * MIB
+RESERVE_BYTES = 16 * MIB
 LOCAL_BYTES_MIN = 16 * MIB
 FIRST_TIMEOUT_S = 600
 TIMEOUT_S_MIN = 60

@@ -182,7 +182,7 @@ PROGRAMS = (
             (step("{program} {numbers}"),), debian=("gcc",), commands=("gcc",),
             makers={"program": inputs.Build("parallel.c", ("gcc", "-O2", "-fopenmp", "-o", "{made}",
                                                            "{source}"))},
-            full={"numbers": 40_000_000}),
+            full={"numbers": 40_000_000}, quick={"numbers": 10_000_000}),
     Program("java", "OpenJDK: HashMap, TreeMap, sorted arrays; fixed heap",
             (step("java -Xms64m -Xmx1200m -XX:+UseSerialGC -XX:-UsePerfData -cp {classes} Maps "
                   "{entries}"),),
