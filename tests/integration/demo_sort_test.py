@@ -9,7 +9,6 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -24,28 +23,13 @@ SMALL = ["demo", "sort", "--size", "256M", "--patience", "60"]
 
 
 @unittest.skipIf(support.SANITIZER, "sort is not made for what a sanitizer's build preloads")
-class SortTest(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix=f"hanare-sort-test-{os.getpid()}-", dir="/var/tmp")
-        os.chmod(self.directory, 0o777)
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
-        self.environment["TMPDIR"] = self.directory
-        self.pids = []
-
+class SortTest(support.InOwnPlace):
     def tearDown(self):
-        self.assertEqual(os.listdir(self.directory), [])
         self.assertNotIn(self.directory, pathlib.Path("/proc/swaps").read_text("ascii"))
         names = {f"hanare-demo-{pid}" for pid in self.pids}
         self.assertEqual([base for base, folders, _ in os.walk("/sys/fs/cgroup")
                           if names.intersection(folders)], [])
-        shutil.rmtree(self.directory)
-
-    def start(self, *arguments, program=HANARE, more_environment=None, **options):
-        process = subprocess.Popen([program, *arguments], text=True,
-                                   env={**self.environment, **(more_environment or {})},
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-        self.pids.append(process.pid)
-        return process
+        super().tearDown()
 
     def run_hanare(self, *arguments, **options):
         process = self.start(*arguments, **options)

@@ -7,9 +7,7 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -45,32 +43,16 @@ def wait_for_work(process):
     return any("write a" in line for line in process.stderr)
 
 
-class DemoTest(unittest.TestCase):
-    def setUp(self):
-        prefix = f"hanare-demo-test-{os.getpid()}-"
-        self.directory = tempfile.mkdtemp(prefix=prefix, dir="/var/tmp")
-        os.chmod(self.directory, 0o777)
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
-        self.environment["TMPDIR"] = self.directory
-        self.pids = []
-
+class DemoTest(support.InOwnPlace):
     def tearDown(self):
         self.assertEqual(swap_files(self.directory), [])
-        self.assertEqual(os.listdir(self.directory), [])
         self.assertEqual(cgroups_of(self.pids), [])
-        shutil.rmtree(self.directory)
+        super().tearDown()
 
     def results_path(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         return os.path.join(directory.name, "results.json")
-
-    def start(self, *arguments, program=HANARE, more_environment=None, **options):
-        process = subprocess.Popen([program, *arguments], text=True,
-                                   env={**self.environment, **(more_environment or {})},
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-        self.pids.append(process.pid)
-        return process
 
     def run_as_nobody(self, *arguments, **options):
         with support.reachable_copy(HANARE) as (program, library):

@@ -6,10 +6,11 @@ Tiny sizes; nothing is timed.
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import unittest
+
+import support
 
 HANARE = os.environ["HANARE_BINARY"]
 FIELDS = {"bench", "case", "system", "metric", "unit", "median", "min", "max", "runs", "params"}
@@ -19,16 +20,7 @@ PAPER = ["--replacement", "round_robin", "--prefetch", "off"]
 SMALL = ["--size", "8M", "--rounds", "1"]
 
 
-class DlmTest1(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="hanare-test1-", dir="/var/tmp")
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
-        self.environment["TMPDIR"] = self.directory
-
-    def tearDown(self):
-        self.assertEqual(os.listdir(self.directory), [])
-        shutil.rmtree(self.directory)
-
+class DlmTest1(support.InOwnPlace):
     def run_bench(self, *arguments):
         return subprocess.run([HANARE, "bench", "dlm-test1", *arguments], timeout=250, check=False,
                               env=self.environment, capture_output=True, text=True)

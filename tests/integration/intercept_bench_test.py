@@ -6,10 +6,11 @@ Few rounds; nothing is timed.
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import unittest
+
+import support
 
 HANARE = os.environ["HANARE_BINARY"]
 FIELDS = {"bench", "case", "system", "metric", "unit", "median", "min", "max", "runs", "params"}
@@ -17,16 +18,7 @@ CASES = {"getppid": "ns", "read": "ns", "clock": "ns", "far_read": "ns", "far_re
          "far_struct": "ns", "compute": "%", "copy": "%", "start": "us"}
 
 
-class InterceptBench(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="hanare-intercept-", dir="/var/tmp")
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
-        self.environment["TMPDIR"] = self.directory
-
-    def tearDown(self):
-        self.assertEqual(os.listdir(self.directory), [])
-        shutil.rmtree(self.directory)
-
+class InterceptBench(support.InOwnPlace):
     def run_bench(self, *arguments):
         return subprocess.run([HANARE, "bench", "intercept", "--quick", *arguments], timeout=250,
                               check=False, env=self.environment, capture_output=True, text=True)

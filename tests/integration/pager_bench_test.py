@@ -6,7 +6,6 @@ import glob
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -46,30 +45,19 @@ def workers_and_guardian(pid):
     return [child for child, line in children if "--worker" in line], guardian
 
 
-class PagerBench(unittest.TestCase):
+class PagerBench(support.InOwnPlace):
     def setUp(self):
-        prefix = f"hanare-pager-test-{os.getpid()}-"
-        self.directory = tempfile.mkdtemp(prefix=prefix, dir="/var/tmp")
-        os.chmod(self.directory, 0o777)
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
-        self.environment["TMPDIR"] = self.directory
-        self.pids = []
+        super().setUp()
         self.zrams = zram_devices()
 
     def tearDown(self):
         self.assertTrue(self.is_clean(), os.listdir(self.directory))
-        shutil.rmtree(self.directory)
+        super().tearDown()
 
     def is_clean(self):
         """Notes of zram devices are files in the directory."""
         return not (swap_lines(self.directory) or os.listdir(self.directory) or
                     cgroups_of(self.pids) or zram_devices() - self.zrams)
-
-    def start(self, *arguments, **options):
-        process = subprocess.Popen([HANARE, *arguments], env=self.environment, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-        self.pids.append(process.pid)
-        return process
 
     def run_bench(self, *arguments):
         process = self.start(*SMALL, *arguments)

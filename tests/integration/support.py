@@ -42,6 +42,29 @@ def reachable_copy(binary):
         yield program, place
 
 
+class InOwnPlace(unittest.TestCase):
+    """A directory that every user can write to, the only place for temporary files, and in the end
+    empty; an environment without Hanare's variables."""
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix=f"hanare-place-{os.getpid()}-", dir="/var/tmp")
+        os.chmod(self.directory, 0o777)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
+        self.environment["TMPDIR"] = self.directory
+        self.pids = []
+
+    def tearDown(self):
+        self.assertEqual(os.listdir(self.directory), [])
+        shutil.rmtree(self.directory)
+
+    def start(self, *arguments, program=None, more_environment=None, **options):
+        process = subprocess.Popen([program or os.environ["HANARE_BINARY"], *arguments], text=True,
+                                   env={**self.environment, **(more_environment or {})},
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.pids.append(process.pid)
+        return process
+
+
 # "address", "thread", or nothing: what the program was built with.
 SANITIZER = os.environ.get("HANARE_TEST_SANITIZER", "")
 

@@ -42,7 +42,7 @@ inline constexpr uint32_t kStored =
 inline constexpr uint32_t kDirty = 1u << 5;         // the frame differs from the store
 inline constexpr uint32_t kWaiters = 1u << 6;       // a thread sleeps on the word
 inline constexpr uint32_t kSecondChance = 1u << 7;  // withdrawn by replacement, not yet reused
-// Most of its parts were used in the time that a part of it is given for that (Pager::split).
+// Most of its parts came back from the shelf in one turn there (decision 21).
 inline constexpr uint32_t kDense = 1u << 8;
 inline constexpr uint32_t kPinUnit = 1u << 9;
 inline constexpr uint32_t kPinMask = ~(kPinUnit - 1);
