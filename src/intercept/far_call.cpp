@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/far_call.hpp"
 
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -409,6 +410,24 @@ int64_t FarCall::make_once(const SystemCallArguments& row) {
     }
 }
 
+// A futex operation's registers that it does not use may hold anything.
+bool FarCall::is_used_by_futex(const Argument& argument) const noexcept {
+    if (call_.number != SYS_futex || !argument.uncertain) return true;
+    const bool is_second_word = argument.kind == ArgumentKind::kWord;
+    switch (call_.arguments[1] & FUTEX_CMD_MASK) {
+        case FUTEX_WAIT:
+        case FUTEX_WAIT_BITSET:
+        case FUTEX_LOCK_PI:
+        case FUTEX_LOCK_PI2: return !is_second_word;
+        case FUTEX_REQUEUE:
+        case FUTEX_CMP_REQUEUE:
+        case FUTEX_CMP_REQUEUE_PI:
+        case FUTEX_WAKE_OP: return is_second_word;
+        case FUTEX_WAIT_REQUEUE_PI: return true;
+        default: return false;
+    }
+}
+
 int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6]) {
     for (size_t index = 0; index < 6; ++index) arguments[index] = call_.arguments[index];
     copies_count_ = 0;
@@ -417,7 +436,7 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
     message_local_ = nullptr;
     for (const Argument& argument : row.pointers()) {
         const uint64_t address = arguments[argument.index];
-        if (address == 0) continue;
+        if (address == 0 || !is_used_by_futex(argument)) continue;
         const bool writes = is_written(argument.kind);
         uint64_t& placed = arguments[argument.index];
         switch (argument.kind) {

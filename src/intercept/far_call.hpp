@@ -75,6 +75,7 @@ private:
     uint64_t place_texts(uint64_t address);
     void hold(uint64_t address, uint64_t bytes, bool write);
     uint64_t accessible_end(const pager::Region& region, uint64_t from, uint64_t to) const;
+    bool is_used_by_futex(const Argument& argument) const noexcept;
     void touch(uint64_t address, uint64_t bytes, bool write);
     void copy_back(int64_t result);
     void copy_vectors_back(int64_t result);

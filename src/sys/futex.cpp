@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/futex.hpp"
 
-#include <cerrno>
 #include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+
+#include "sys/raw_thread.hpp"
 
 namespace hanare::sys {
 
+namespace {
+
+// Not libc's, which may be intercepted: callers with all signals blocked can bear no fault.
+void futex(const std::atomic<uint32_t>& word, int operation, uint32_t value,
+           const timespec* timeout) noexcept {
+    raw_call6(SYS_futex, reinterpret_cast<uint64_t>(&word), static_cast<uint64_t>(operation), value,
+              reinterpret_cast<uint64_t>(timeout), 0, 0);
+}
+
+}  // namespace
+
 void futex_wait(const std::atomic<uint32_t>& word, uint32_t expected, int timeout_ms) noexcept {
-    const int saved_errno = errno;
-    timespec timeout = {timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
-    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ms < 0 ? nullptr : &timeout);
-    errno = saved_errno;
+    const timespec timeout = {timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
+    futex(word, FUTEX_WAIT_PRIVATE, expected, timeout_ms < 0 ? nullptr : &timeout);
 }
 
 void futex_wake(const std::atomic<uint32_t>& word, int threads) noexcept {
-    const int saved_errno = errno;
-    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads);
-    errno = saved_errno;
+    futex(word, FUTEX_WAKE_PRIVATE, static_cast<uint32_t>(threads), nullptr);
 }
 
 }  // namespace hanare::sys

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -249,6 +250,26 @@ API_TEST_SCENARIO(syscalls_and_flush) {
     return 0;
 }
 
+// What lies in registers that a futex operation does not use is no address.
+API_TEST_SCENARIO(syscalls_and_unused_registers) {
+    Calls calls(arguments[0]);
+    fill(calls.words(), kBytes, 3);
+    auto* const absent = calls.absent<void>();
+    static uint32_t word = 0;
+    SCENARIO_CHECK(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, absent, absent, 0) == 0);
+    SCENARIO_CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, nullptr, absent, 0) == -1 &&
+                   errno == EAGAIN);
+    SCENARIO_CHECK(calls.far_pool().stats().resident_bytes == 0);
+    // A time limit is one, and so is the second word where there is one.
+    *calls.absent<timespec>() = {0, 1};
+    SCENARIO_CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, calls.absent<void>(), 0, 0) ==
+                       -1 &&
+                   errno == ETIMEDOUT);
+    SCENARIO_CHECK(
+        syscall(SYS_futex, &word, FUTEX_REQUEUE_PRIVATE, 1, 1, calls.absent<void>(), 0) == 0);
+    return 0;
+}
+
 struct Receiver {
     int socket;
     void* memory;
@@ -419,6 +440,7 @@ TEST_P(SyscallsTest, System) { run("syscalls_of_the_system", GetParam()); }
 TEST_P(SyscallsTest, Sockets) { run("syscalls_of_sockets", GetParam()); }
 TEST_P(SyscallsTest, Threads) { run("syscalls_of_threads", GetParam()); }
 TEST_P(SyscallsTest, Flush) { run("syscalls_and_flush", GetParam()); }
+TEST_P(SyscallsTest, UnusedRegisters) { run("syscalls_and_unused_registers", GetParam()); }
 TEST_P(SyscallsTest, Cancellation) { run("syscalls_and_cancellation", GetParam()); }
 TEST_P(SyscallsTest, BadAddresses) { run("syscalls_with_bad_addresses", GetParam()); }
 TEST_P(SyscallsTest, ManyRegions) { run("syscalls_many_regions", GetParam()); }
