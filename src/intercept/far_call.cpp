@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/far_call.hpp"
 
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
 #include "pager/fault/residency.hpp"
+#include "sys/futex.hpp"
 #include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 
@@ -413,19 +413,9 @@ int64_t FarCall::make_once(const SystemCallArguments& row) {
 // A futex operation's registers that it does not use may hold anything.
 bool FarCall::is_used_by_futex(const Argument& argument) const noexcept {
     if (call_.number != SYS_futex || !argument.uncertain) return true;
-    const bool is_second_word = argument.kind == ArgumentKind::kWord;
-    switch (call_.arguments[1] & FUTEX_CMD_MASK) {
-        case FUTEX_WAIT:
-        case FUTEX_WAIT_BITSET:
-        case FUTEX_LOCK_PI:
-        case FUTEX_LOCK_PI2: return !is_second_word;
-        case FUTEX_REQUEUE:
-        case FUTEX_CMP_REQUEUE:
-        case FUTEX_CMP_REQUEUE_PI:
-        case FUTEX_WAKE_OP: return is_second_word;
-        case FUTEX_WAIT_REQUEUE_PI: return true;
-        default: return false;
-    }
+    const auto operation = static_cast<int>(call_.arguments[1]);
+    return argument.kind == ArgumentKind::kWord ? sys::has_second_futex(operation)
+                                                : sys::has_futex_timeout(operation);
 }
 
 int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6]) {

@@ -29,4 +29,26 @@ void futex_wake(const std::atomic<uint32_t>& word, int threads) noexcept {
     futex(word, FUTEX_WAKE_PRIVATE, static_cast<uint32_t>(threads), nullptr);
 }
 
+bool has_futex_timeout(int operation) noexcept {
+    switch (operation & FUTEX_CMD_MASK) {
+        case FUTEX_WAIT:
+        case FUTEX_WAIT_BITSET:
+        case FUTEX_LOCK_PI:
+        case FUTEX_LOCK_PI2:
+        case FUTEX_WAIT_REQUEUE_PI: return true;
+        default: return false;
+    }
+}
+
+bool has_second_futex(int operation) noexcept {
+    switch (operation & FUTEX_CMD_MASK) {
+        case FUTEX_REQUEUE:
+        case FUTEX_CMP_REQUEUE:
+        case FUTEX_CMP_REQUEUE_PI:
+        case FUTEX_WAIT_REQUEUE_PI:
+        case FUTEX_WAKE_OP: return true;
+        default: return false;
+    }
+}
+
 }  // namespace hanare::sys

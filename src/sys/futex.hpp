@@ -17,4 +17,8 @@ inline void futex_wake_all(const std::atomic<uint32_t>& word) noexcept {
     futex_wake(word, INT32_MAX);
 }
 
+// Whether futex(2) with this operation takes a time limit, and a second word.
+bool has_futex_timeout(int operation) noexcept;
+bool has_second_futex(int operation) noexcept;
+
 }  // namespace hanare::sys
