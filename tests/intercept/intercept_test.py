@@ -111,7 +111,7 @@ class Programs(unittest.TestCase):
         self.compare("forks")
 
     def test_scattered(self):
-        # Some of 6 MiB that are in use 60 times, and of 96 MiB that are twice.
+        # Some of 6 MiB that are in use 200 times, and of 96 MiB that are twice.
         totals = self.compare("scattered")
         self.assertLess(totals["read_bytes"], 600 * MIB)
         self.assertLess(totals["written_bytes"], 600 * MIB)

@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-enum { kStep = 64 << 10, kTurns = 60, kThreads = 2 };
+enum { kStep = 64 << 10, kTurns = 200, kThreads = 2 };
 static const size_t kBytes = 96 * MIB;
 
 static uint8_t* array;

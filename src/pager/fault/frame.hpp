@@ -86,11 +86,10 @@ struct Frame : ListLink {
     bool sparse = false;               // has no slot
     StreamUse use = StreamUse::kNone;  // also set by others, as a hint
     uint64_t present = 0;              // mapped
-    uint64_t shelved = 0;  // withdrawn to the region's shelf, to see whether they are used again
-    uint64_t dirty = 0;    // of both; the others equal the store or are zeros
-    uint32_t turns = 0;    // of being put on the shelf
-    bool counts_use =
-        false;  // in this turn parts come back one by one, so that they can be counted
+    uint64_t shelved = 0;     // withdrawn to the region's shelf, to see whether they are used again
+    uint64_t dirty = 0;       // of both; the others equal the store or are zeros
+    bool counts_use = false;  // parts come back one by one in this turn, so that they are counted
+    bool tests_use = false;   // the block was in dense use
     uint64_t neighbours = 0;  // that came with other parts, and have not been on the shelf yet
     uint64_t judged = 0;      // of those, and are in their first turn there
     uint64_t leaving = 0;     // during an eviction: those that go

@@ -334,9 +334,6 @@ private:
     Served complete(Fault& fault, uint32_t word, hanare_status* status) noexcept;
     hanare_status use_part(const Fault& fault, Frame& frame, bool* was_mapped) noexcept;
     hanare_status take_from_shelf(const Fault& fault, Frame& frame) noexcept;
-    // What a block that has a shelf, and is in dense use as far as is known, is needed as: as a
-    // whole, but for one time in so many, which tells whether it still is.
-    static constexpr uint32_t kDensityPeriod = 8;
     bool is_whole_better(const Fault& fault) noexcept;
     int take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, bool write) noexcept;
     Frame* split(const Fault& fault) noexcept;
@@ -362,8 +359,6 @@ private:
     hanare_status withdraw_sparse(Frame& frame, bool all, bool* dirty) noexcept;
     void finish_sparse_write(Frame& frame, hanare_status status, Park park) noexcept;
     void give_up_sparse(Frame& frame, uint32_t set = 0, uint32_t clear = 0) noexcept;
-
-    std::atomic<uint32_t> dense_uses_{0};
 
     store::Store& store_;
     Engine& engine_;

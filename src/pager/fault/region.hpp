@@ -11,6 +11,7 @@
 
 #include "hanare/stats.h"
 #include "pager/fault/block.hpp"
+#include "pager/fault/dense_use.hpp"
 #include "pager/fault/frame.hpp"
 #include "pager/fault/read_around.hpp"
 #include "pager/fault/stream_density.hpp"
@@ -77,6 +78,7 @@ struct Region {
     StreamTable streams;
     StreamDensity density;
     ReadAround around;
+    DenseUse dense;
     RegionCounters counters;
 
     std::byte* begin() const { return range.address(); }

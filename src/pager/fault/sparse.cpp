@@ -30,9 +30,9 @@ using block_word::kStored;
 namespace {
 
 // A block of whose parts one in so many are used in their time on the shelf is in dense use, and
-// one is not any more if it is one in so many only.
+// remains so while it is one in so many at least.
 constexpr uint32_t kDenseShare = 2;
-constexpr uint32_t kNotDenseShare = 4;
+constexpr uint32_t kStillDenseShare = 4;
 
 uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
 
@@ -61,16 +61,26 @@ void note_neighbours(Frame& frame) {
                               static_cast<uint32_t>(std::popcount(judged & frame.shelved)));
 }
 
-// At the end of its turn on the shelf: whether the block's use is dense no more.
+// Whether the block is in dense use is found anew.  The owner's.
+void begin_test(Frame& frame) {
+    std::atomic<uint32_t>& word = frame.region->block(frame.block).word;
+    frame.tests_use = (word.fetch_and(~kDense, std::memory_order_relaxed) & kDense) != 0;
+}
+
+void end_test(Frame& frame, bool is_dense) {
+    if (!std::exchange(frame.tests_use, false)) return;
+    frame.region->dense.note(is_dense);
+    if (is_dense) {
+        frame.region->block(frame.block).word.fetch_or(kDense, std::memory_order_relaxed);
+    }
+}
+
+// At the end of a block's turn, in memory or on the shelf.
 void note_turn(Frame& frame) {
     if (frame.counts_use) note_neighbours(frame);
-    const Region& region = *frame.region;
-    const auto used = static_cast<uint32_t>(std::popcount(frame.present));
-    const auto held = static_cast<uint32_t>(std::popcount(frame.held()));
-    if (frame.counts_use && held * kDenseShare >= region.parts_per_block &&
-        used * kNotDenseShare < region.parts_per_block) {
-        region.block(frame.block).word.fetch_and(~kDense, std::memory_order_relaxed);
-    }
+    // What has just come with others may not be used at all.
+    const auto used = static_cast<uint32_t>(std::popcount(frame.present & ~frame.neighbours));
+    end_test(frame, used * kStillDenseShare >= frame.region->parts_per_block);
 }
 
 void clear_shelf(const Region& region, uint32_t index) {
@@ -91,7 +101,9 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
     Frame* frame = nullptr;
     const bool begins = block_word::state(word) == BlockState::kAbsent;
     if (begins || !holds_part(*region.frame_of(block), fault.part)) {
-        const uint64_t parts = region.has_shelf() ? region.around.parts() : 1;
+        // Neighbours would not tell what a stream uses.
+        const bool alone = !region.has_shelf() || fault.use == StreamUse::kSample;
+        const uint64_t parts = alone ? 1 : region.around.parts();
         *status = obtain_room(region, std::min(parts * region.part_bytes, uint64_t{kPartBytesMax}),
                               &room);
         if (*status != HANARE_STATUS_OK) return Served::kDone;
@@ -113,15 +125,20 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         frame->region = &region;
         frame->block = fault.index;
         store_mask(frame->present, 0);
-        frame->turns = 0;
         frame->neighbours = 0;
         frame->judged = 0;
         std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
         store_mask(frame->shelved, 0);
         store_mask(frame->dirty, 0);
+        frame->counts_use = false;
+        frame->tests_use = false;
+        if (fault.use == StreamUse::kNone) begin_test(*frame);
         block.frame.store(frame->index | Block::kSparseFrame, std::memory_order_relaxed);
     } else {
         frame = region.frame_of(block);
+        if (fault.use == StreamUse::kSample) {
+            std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
+        }
     }
     if ((frame->held() & bit_of(fault.part)) != 0) {
         if (room.found()) frames_.refund(room.bytes);
@@ -200,6 +217,7 @@ hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept 
     const auto back = static_cast<uint32_t>(std::popcount(frame.present));
     if (frame.counts_use && back * kDenseShare >= region.parts_per_block) {
         note_neighbours(frame);
+        end_test(frame, true);
         frame.counts_use = false;
         flags = kDense;
     }
@@ -225,7 +243,7 @@ bool Pager::is_whole_better(const Fault& fault) noexcept {
         return false;
     }
     return (state == BlockState::kAbsent || state == BlockState::kStaged) &&
-           dense_uses_.fetch_add(1, std::memory_order_relaxed) % kDensityPeriod != 0;
+           fault.region.dense.is_trusted();
 }
 
 // The caller owns kInstalling of a block with a frame that is in no queue: it becomes sparse, with
@@ -248,10 +266,10 @@ Frame* Pager::split(const Fault& fault) noexcept {
     std::atomic_ref(sparse->use).store(fault.use, std::memory_order_relaxed);
     store_mask(sparse->present, 0);
     store_mask(sparse->shelved, region.all_parts());
-    sparse->turns = 0;
     sparse->neighbours = 0;
     sparse->judged = 0;
     sparse->counts_use = true;
+    begin_test(*sparse);
     store_mask(sparse->dirty, (block.load() & kDirty) != 0 ? region.all_parts() : 0);
     block.frame.store(sparse->index | Block::kSparseFrame, std::memory_order_relaxed);
     frames_.hand_over(whole, *sparse);
@@ -263,10 +281,12 @@ Frame* Pager::split(const Fault& fault) noexcept {
 // written to without a fault.
 void Pager::put_on_shelf(Frame& frame) noexcept {
     Region& region = *frame.region;
+    note_turn(frame);
+    // Parts that are used over and over do not leave.
+    note_use(frame, region, frame.dirty != 0);
     const bool is_dense = (region.block(frame.block).load() & kDense) != 0;
-    // All that was on the shelf has come back.
-    if (frame.counts_use) note_neighbours(frame);
-    frame.counts_use = frame.turns++ % kDensityPeriod == 0 || !is_dense;
+    frame.counts_use = !is_dense || !region.dense.is_trusted();
+    if (frame.counts_use) begin_test(frame);
     frame.judged = std::exchange(frame.neighbours, 0) & frame.present;
     for_each_run(frame.present, [&](uint32_t first, uint32_t parts) {
         const uint64_t start = first * region.part_bytes;
