@@ -20,12 +20,6 @@ int64_t injected(int64_t result) {
 
 }  // namespace
 
-std::unique_ptr<SharedReads> AioReads::open(StoreFile& file, sys::Aio::Kind kind) {
-    auto aio = sys::Aio::open(kind, file.descriptor.number());
-    if (!aio) return nullptr;
-    return std::unique_ptr<SharedReads>(new AioReads(file, std::move(*aio)));
-}
-
 static_assert(SharedReads::kInFlightMax <= sys::Aio::kSharedReads);
 
 size_t AioReads::start(IoRequest* const* requests, size_t count) noexcept {
@@ -37,13 +31,13 @@ size_t AioReads::start(IoRequest* const* requests, size_t count) noexcept {
                     reinterpret_cast<uint64_t>(requests[i])};
     }
     starts_.fetch_add(1, std::memory_order_release);
-    return aio_->start(reads.data(), count);
+    return aio_.start(reads.data(), count);
 }
 
 IoRequest* AioReads::next_completed(bool wait) noexcept {
     if (next_ == collected_) {
         next_ = 0;
-        collected_ = aio_->collect(completions_.data(), completions_.size(), wait);
+        collected_ = aio_.collect(completions_.data(), completions_.size(), wait);
         if (collected_ == 0) return nullptr;
         static_cast<void>(starts_.load(std::memory_order_acquire));
     }

@@ -14,19 +14,19 @@ namespace hanare::store {
 
 class AioReads final : public SharedReads {
 public:
-    // nullptr where the system refuses.
-    static std::unique_ptr<SharedReads> open(StoreFile& file, sys::Aio::Kind kind);
+    AioReads(StoreFile& file, sys::Aio::Kind kind)
+        : file_(file), aio_(kind, file.descriptor.number()) {}
 
+    bool is_refused() const noexcept override { return aio_.is_refused(); }
     size_t start(IoRequest* const* requests, size_t count) noexcept override;
     IoRequest* next_completed(bool wait) noexcept override;
-    bool has_completed() const noexcept override { return !aio_->is_empty(); }
+    bool has_completed() const noexcept override { return !aio_.is_empty(); }
 
 private:
-    AioReads(StoreFile& file, std::unique_ptr<sys::Aio> aio) : file_(file), aio_(std::move(aio)) {}
     int finish(const IoRequest& request, int64_t result) noexcept;
 
     StoreFile& file_;
-    std::unique_ptr<sys::Aio> aio_;
+    sys::Aio aio_;
     // Says to the compiler what the kernel sees to: a request is written before it is completed.
     std::atomic<uint32_t> starts_{0};
     // Collected and not returned yet: not counted by has_completed().

@@ -258,12 +258,12 @@ bool FileStore::reads_asynchronously() const {
 
 std::unique_ptr<SharedReads> FileStore::open_shared_reads() {
     if (!reads_asynchronously()) return nullptr;
-    return AioReads::open(file_, sys::Aio::Kind::kShared);
+    return std::make_unique<AioReads>(file_, sys::Aio::Kind::kShared);
 }
 
 std::unique_ptr<SharedReads> FileStore::open_single_reads() {
     if (!reads_asynchronously()) return nullptr;
-    return AioReads::open(file_, sys::Aio::Kind::kSingle);
+    return std::make_unique<AioReads>(file_, sys::Aio::Kind::kSingle);
 }
 
 std::string FileStore::describe() const {

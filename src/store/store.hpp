@@ -77,6 +77,8 @@ public:
     static constexpr size_t kStartMax = 16;
     static constexpr size_t kInFlightMax = 512;
     virtual size_t start(IoRequest* const* requests, size_t count) noexcept = 0;
+    // The system has refused all, and will not be asked again.  Any thread.
+    virtual bool is_refused() const noexcept = 0;
     // The next completed request, nullptr when there is none.  `wait`: sleeps until there is one,
     // and may still return none; something must be in flight.  By one thread at a time.
     virtual IoRequest* next_completed(bool wait) noexcept = 0;
@@ -107,7 +109,7 @@ public:
     virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
     // nullptr where reads cannot be asynchronous.
     virtual std::unique_ptr<SharedReads> open_shared_reads() = 0;
-    // The same for one thread at a time and one read; they cost nothing before the first one.
+    // The same for one thread at a time and one read.  Neither costs anything before the first one.
     virtual std::unique_ptr<SharedReads> open_single_reads() = 0;
 
     // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.

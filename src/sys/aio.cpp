@@ -75,36 +75,37 @@ IdleContexts& idle_of(Aio::Kind kind) {
 
 }  // namespace
 
-Result<std::unique_ptr<Aio>> Aio::open(Kind kind, int file) {
-    std::unique_ptr<Aio> aio(new Aio(kind, file));
-    if (kind == Kind::kShared) {
-        if (const int error = aio->set_up(); error != 0) {
-            return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error, "io_setup");
-        }
-    }
-    return aio;
-}
-
 Aio::~Aio() {
-    if (context_ == 0) return;
-    if (in_flight_.load() == 0 && idle_of(kind_).put(context_)) return;
-    raw::syscall(SYS_io_destroy, context_);
+    const uint64_t context = context_.load();
+    if (context == 0) return;
+    if (in_flight_.load() == 0 && idle_of(kind_).put(context)) return;
+    raw::syscall(SYS_io_destroy, context);
 }
 
-int Aio::set_up() noexcept {
-    context_ = idle_of(kind_).take();
-    if (context_ != 0) return 0;
+// Returns the context, 0 if there is none.
+uint64_t Aio::set_up() noexcept {
+    const uint64_t there = context_.load(std::memory_order_acquire);
+    if (there != 0 || is_refused()) return there;
     const int saved_errno = errno;
-    aio_context_t context = 0;
+    aio_context_t context = idle_of(kind_).take();
     const uint32_t entries = kind_ == Kind::kShared ? kSharedReads : 1;
-    const int error = raw::syscall(SYS_io_setup, entries, &context) == 0 ? 0 : errno;
+    if (context == 0 && raw::syscall(SYS_io_setup, entries, &context) != 0) context = 0;
     errno = saved_errno;
-    context_ = context;
-    return error;
+    if (context == 0) {
+        is_refused_.store(true, std::memory_order_relaxed);
+        return context_.load(std::memory_order_acquire);
+    }
+    uint64_t others = 0;
+    if (context_.compare_exchange_strong(others, context, std::memory_order_acq_rel)) {
+        return context;
+    }
+    if (!idle_of(kind_).put(context)) raw::syscall(SYS_io_destroy, context);
+    return others;
 }
 
 size_t Aio::start(const Read* reads, size_t count) noexcept {
-    if (context_ == 0 && set_up() != 0) return 0;
+    const uint64_t context = set_up();
+    if (context == 0) return 0;
     const int saved_errno = errno;
     std::array<iocb, kStartMax> blocks{};
     std::array<iocb*, kStartMax> list{};
@@ -118,7 +119,7 @@ size_t Aio::start(const Read* reads, size_t count) noexcept {
         blocks[i].aio_data = reads[i].tag;
         list[i] = &blocks[i];
     }
-    const long started = raw::syscall(SYS_io_submit, context_, count, list.data());
+    const long started = raw::syscall(SYS_io_submit, context, count, list.data());
     errno = saved_errno;
     if (started <= 0) return 0;
     in_flight_.fetch_add(started, std::memory_order_relaxed);
@@ -126,19 +127,21 @@ size_t Aio::start(const Read* reads, size_t count) noexcept {
 }
 
 bool Aio::is_empty() const noexcept {
-    if (context_ == 0) return true;
-    const auto* ring = reinterpret_cast<const RingHead*>(context_);
+    const uint64_t context = context_.load(std::memory_order_acquire);
+    if (context == 0) return true;
+    const auto* ring = reinterpret_cast<const RingHead*>(context);
     if (ring->magic != kRingMagic) return false;
     return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) ==
            __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 }
 
 size_t Aio::collect(Completion* completions, size_t count, bool wait) noexcept {
-    if (context_ == 0 || (!wait && is_empty())) return 0;
+    const uint64_t context = context_.load(std::memory_order_acquire);
+    if (context == 0 || (!wait && is_empty())) return 0;
     const int saved_errno = errno;
     std::array<io_event, kCollectMax> events;
     timespec no_time{};
-    const long got = raw::syscall(SYS_io_getevents, context_, wait ? 1L : 0L,
+    const long got = raw::syscall(SYS_io_getevents, context, wait ? 1L : 0L,
                                   static_cast<long>(std::min(count, kCollectMax)), events.data(),
                                   wait ? nullptr : &no_time);
     errno = saved_errno;

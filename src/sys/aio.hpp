@@ -11,9 +11,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-
-#include "base/result.hpp"
 
 namespace hanare::sys {
 
@@ -33,16 +30,20 @@ public:
 
     enum class Kind {
         kShared,  // at most kSharedReads in flight
-        kSingle,  // one, and start() by one thread at a time; costs nothing before the first
+        kSingle,  // one, and start() by one thread at a time
     };
     static constexpr uint32_t kSharedReads = 512;
 
-    // Reads from `file`, which stays open as long as this.
-    static Result<std::unique_ptr<Aio>> open(Kind kind, int file);
+    // Reads from `file`, which stays open as long as this.  Nothing is asked of the kernel before
+    // the first read: a process that has a context takes tens of milliseconds to end.
+    Aio(Kind kind, int file) : kind_(kind), file_(file) {}
     Aio(const Aio&) = delete;
     Aio& operator=(const Aio&) = delete;
     // Waits for what is in flight.
     ~Aio();
+
+    // The kernel has refused a context, and will not be asked again.
+    bool is_refused() const noexcept { return is_refused_.load(std::memory_order_relaxed); }
 
     // Starts reads in this order, at most kStartMax; returns how many: fewer if the kernel refuses.
     size_t start(const Read* reads, size_t count) noexcept;
@@ -56,12 +57,13 @@ public:
     bool is_empty() const noexcept;
 
 private:
-    Aio(Kind kind, int file) : kind_(kind), file_(file) {}
-    int set_up() noexcept;
+    uint64_t set_up() noexcept;
 
     const Kind kind_;
     const int file_;
-    uint64_t context_ = 0;  // the address of a ring in memory that is shared with the kernel
+    // The address of a ring in memory that is shared with the kernel; 0: none yet.
+    std::atomic<uint64_t> context_{0};
+    std::atomic<bool> is_refused_{false};
     std::atomic<int64_t> in_flight_{0};
 };
 

@@ -2,9 +2,11 @@
 #include "sys/aio.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <gtest/gtest.h>
 #include <memory>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -34,8 +36,8 @@ protected:
                std::equal(back, back + kOsPageBytes, page_) && aio.is_empty();
     }
     bool opens_and_reads() {
-        const auto aio = Aio::open(GetParam(), file_.number());
-        return aio && (*aio)->is_empty() && reads(**aio);
+        Aio aio(GetParam(), file_.number());
+        return aio.is_empty() && reads(aio) && !aio.is_refused();
     }
 
     testing::TemporaryDirectory directory_;
@@ -55,10 +57,9 @@ TEST_P(AioTest, ContextsGoOnToTheNext) {
 TEST_P(AioTest, AReadThatNobodyCollectedIsNotMetByTheNext) {
     alignas(kOsPageBytes) std::byte back[kOsPageBytes];
     {
-        const auto aio = Aio::open(GetParam(), file_.number());
-        ASSERT_TRUE(aio);
+        Aio aio(GetParam(), file_.number());
         const Aio::Read read = {0, back, kOsPageBytes, 1};
-        ASSERT_EQ((*aio)->start(&read, 1), 1u);
+        ASSERT_EQ(aio.start(&read, 1), 1u);
     }
     EXPECT_TRUE(opens_and_reads());
 }
@@ -68,12 +69,34 @@ TEST_P(AioTest, ManyAtATime) {
     for (int round = 0; round < 2; ++round) {
         std::vector<std::unique_ptr<Aio>> all;
         for (int i = 0; i < 40; ++i) {
-            auto aio = Aio::open(GetParam(), file_.number());
-            ASSERT_TRUE(aio);
-            EXPECT_TRUE(reads(**aio));
-            all.push_back(std::move(*aio));
+            all.push_back(std::make_unique<Aio>(GetParam(), file_.number()));
+            EXPECT_TRUE(reads(*all.back()));
         }
         for (const auto& aio : all) EXPECT_TRUE(reads(*aio));
+    }
+}
+
+TEST_P(AioTest, ThreadsThatStartTheFirstShareOneContext) {
+    for (int round = 0; round < 20; ++round) {
+        Aio aio(Aio::Kind::kShared, file_.number());
+        constexpr size_t kThreads = 4;
+        alignas(kOsPageBytes) std::byte back[kThreads][kOsPageBytes];
+        std::atomic<size_t> started{0};
+        {
+            std::vector<std::jthread> threads;
+            for (auto& page : back) {
+                threads.emplace_back([&aio, &started, &page] {
+                    const Aio::Read read = {0, page, kOsPageBytes, 1};
+                    started += aio.start(&read, 1);
+                });
+            }
+        }
+        ASSERT_EQ(started.load(), kThreads);
+        Aio::Completion completion;
+        for (size_t collected = 0; collected < kThreads;) {
+            collected += aio.collect(&completion, 1, true);
+        }
+        for (const auto& page : back) EXPECT_TRUE(std::equal(page, page + kOsPageBytes, page_));
     }
 }
 

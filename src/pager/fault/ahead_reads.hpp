@@ -37,7 +37,7 @@ public:
 
     // Whether `bytes` more may be in flight, of at most kBatch reads.
     bool has_room(uint64_t bytes) const noexcept {
-        return reads_ != nullptr &&
+        return reads_ != nullptr && !reads_->is_refused() &&
                bytes_.load(std::memory_order_relaxed) + bytes <= kInFlightBytesMax &&
                in_flight_.load(std::memory_order_relaxed) + kBatch <=
                    store::SharedReads::kInFlightMax;

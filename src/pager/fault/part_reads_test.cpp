@@ -47,6 +47,7 @@ public:
         return std::exchange(request_, nullptr);
     }
     bool has_completed() const noexcept override { return request_ != nullptr; }
+    bool is_refused() const noexcept override { return behaviour_.refused; }
 
 private:
     Behaviour& behaviour_;
