@@ -22,12 +22,13 @@ constexpr int kReportEvery_ms = 100;
 
 enum Source : uint32_t { kControl, kRoom };
 
-// What the attendant waits for beside transfers, in one descriptor.  As long as the process.
-constinit sys::ReadySet sources;
+// What the attendant waits for beside transfers, in one descriptor.  Never destroyed: it goes on
+// while the process ends.
+constinit sys::ReadySet* sources = nullptr;
 constinit bool watches = false;
 
 void serve_source() noexcept {
-    const int64_t source = sources.next();
+    const int64_t source = sources->next();
     if (source == kControl) serve_control();
     if (source == kRoom) serve_room();
 }
@@ -36,13 +37,13 @@ void serve_source() noexcept {
 bool begin_watching() noexcept {
     auto set = sys::ReadySet::open();
     if (!set) return false;
-    sources = std::move(*set);
+    sources = new sys::ReadySet(std::move(*set));
     const auto add = [](int descriptor, Source source) {
-        if (descriptor >= 0) sources.add(descriptor, source, sys::ReadySet::For::kReading);
+        if (descriptor >= 0) sources->add(descriptor, source, sys::ReadySet::For::kReading);
     };
     add(offer_control(), kControl);
     add(offer_room(), kRoom);
-    intercept::space()->pool()->keeper().watch(sources.number(), serve_source);
+    intercept::space()->pool()->keeper().watch(sources->number(), serve_source);
     return true;
 }
 
@@ -72,7 +73,8 @@ void* attend(void*) {
 
 void start_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
     open_report(report, local_bytes);
-    const sys::SignalBlock inherited_by_the_thread;
+    // The thread is of libc's heap, which may be far memory by now.
+    const sys::SignalBlockButFaults inherited_by_the_thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

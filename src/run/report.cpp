@@ -47,9 +47,9 @@ RunPage* map_page(const char* path) {
     if (!memory) return nullptr;
     auto* const page = reinterpret_cast<RunPage*>(memory->address());
     if (page->magic != RunPage::kMagic || page->bytes != sizeof(RunPage)) return nullptr;
-    static sys::Mapping kept;  // as long as the process
-    kept = std::move(*memory);
-    return page;
+    // Never destroyed: the attendant writes there until the process is gone.
+    static const auto* const kept = new sys::Mapping(std::move(*memory));
+    return reinterpret_cast<RunPage*>(kept->address());
 }
 
 // Whoever wins each of these two steps does what belongs to it.

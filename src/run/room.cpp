@@ -2,7 +2,7 @@
 #include "run/room.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "run/report.hpp"
 #include "sys/clock.hpp"
@@ -26,7 +26,7 @@ constexpr uint32_t kPauseUs = 1000;
 // Over its budget by one part in so many, a process counts as within it.
 constexpr uint64_t kSlackShare = 16;
 
-constinit std::optional<sys::EventFd> wanted;
+constinit sys::EventFd* wanted = nullptr;  // never destroyed, as what waits for it
 
 // What the others have yet to give up; of those that have not heard yet, all they have.
 uint64_t missing_bytes(const RunPage& page, const RunRow* own, uint32_t sharers,
@@ -52,7 +52,7 @@ uint64_t missing_bytes(const RunPage& page, const RunRow* own, uint32_t sharers,
 int offer_room() noexcept {
     auto event = sys::EventFd::open();
     if (!event) return -1;
-    wanted.emplace(std::move(*event));
+    wanted = new sys::EventFd(std::move(*event));
     return wanted->number();
 }
 
@@ -75,7 +75,7 @@ void wait_for_room(const RunPage& page, const RunRow* own, uint32_t sharers) noe
         } else if (now_ns - progress_ns > kInVainNs) {
             return;
         }
-        if (wanted) wanted->post();
+        if (wanted != nullptr) wanted->post();
         sys::yield_for_us(kPauseUs);
     }
 }

@@ -13,14 +13,20 @@
 
 namespace hanare::sys {
 
+namespace {
+
+// MAP_STACK: where `hanare run` adopts a program's memory, a pool of the program's own is none.
+constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+
+}  // namespace
+
 Result<Mapping> Mapping::reserve(size_t bytes, size_t alignment) {
     const size_t slack = alignment > kOsPageBytes ? alignment : 0;
     void* raw = MAP_FAILED;
     if (const int injected = inject::next_errno(inject::Call::kMmap); injected != 0) {
         errno = injected;
     } else if (bytes + slack > bytes || slack == 0) {
-        raw = raw::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        raw = raw::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, kFlags, -1, 0);
     } else {
         errno = ENOMEM;
     }
@@ -52,8 +58,8 @@ Result<Mapping> Mapping::reserve_shared(size_t bytes) {
 }
 
 Result<Mapping> Mapping::reserve_at(std::byte* address, size_t bytes) {
-    void* raw = raw::mmap(address, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* raw =
+        raw::mmap(address, bytes, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
     if (raw == address) return Mapping(address, bytes);
     if (raw != MAP_FAILED) raw::munmap(raw, bytes);  // a kernel before 4.17
     return fail_errno(HANARE_STATUS_NO_MEMORY, raw == MAP_FAILED ? errno : EEXIST,
@@ -127,8 +133,7 @@ int move_mapping(void* target, void* source, size_t bytes, int protection) noexc
         const base::UnseenByTsan unseen;
         // Refused as long as the target is mapped.
         const void* again =
-            raw::mmap(target, bytes, protection,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+            raw::mmap(target, bytes, protection, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
         if (again != MAP_FAILED) advise(target, bytes, MADV_DONTFORK);
     }
     errno = saved_errno;

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HANARE = os.environ["HANARE_BINARY"]
@@ -42,6 +43,31 @@ def run(command, place, **more):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     return process.returncode, output, errors
+
+
+def await_state(reached):
+    end = time.monotonic() + TIMEOUT_S
+    while not reached():
+        if time.monotonic() > end:
+            raise AssertionError("waited in vain")
+        time.sleep(0.002)
+
+
+def child_of(process_id):
+    children = pathlib.Path(f"/proc/{process_id}/task/{process_id}/children")
+    await_state(lambda: children.read_text("ascii").split())
+    return int(children.read_text("ascii").split()[0])
+
+
+def is_writing(task):
+    return (task / "syscall").read_text("ascii").startswith("1 0x1 ")
+
+
+def turns_of_others(tasks, but):
+    """How often other threads than that one have gone to sleep."""
+    return sum(int(line.split()[1]) for task in tasks.iterdir() if task.name != str(but)
+               for line in (task / "status").read_text("ascii").splitlines()
+               if line.startswith("voluntary_ctxt_switches"))
 
 
 @functools.cache
@@ -124,6 +150,31 @@ class Programs(unittest.TestCase):
     def test_forked_files(self):
         self.compare("forked_files")
 
+    # Hanare's thread goes on while the program ends.
+    def test_late_end(self):
+        with (tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place,
+              subprocess.Popen([HANARE, "run", "--local", "24M", "--store", f"file:{place}",
+                                PROGRAMS / "late_end"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True) as launcher):
+            program = child_of(launcher.pid)
+            tasks = pathlib.Path(f"/proc/{program}/task")
+            try:
+                await_state(lambda: is_writing(tasks / str(program)))
+                before = turns_of_others(tasks, program)
+                await_state(lambda: turns_of_others(tasks, program) > before + 3)
+            except OSError:
+                pass  # it has ended, and its status tells how
+            output, errors = launcher.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(launcher.returncode, 0, errors)
+        self.assertTrue(output.endswith(".done\n"), output[-100:])
+
+    def test_pool_of_its_own(self):
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            result = run([HANARE, "run", "--local", "24M", "--store", f"file:{place}",
+                          os.environ["POOL_EXAMPLE"], "16", "64"], place)
+            self.assertEqual(result[0], 0, result[2])
+            self.assertRegex(result[1], r"8388608 keys through 16 MiB .*: correct")
+
     # A child that waits for room asks for it; its parent looks by itself every 100 ms only.
     def test_children_get_room_at_once(self):
         told_ms = []
@@ -163,6 +214,7 @@ class Programs(unittest.TestCase):
 
     def test_static_array(self):
         self.compare("static_array")
+        self.compare("static_array", launcher=("setarch", "-R"))
 
     def test_fortran_common(self):
         compiler = shutil.which("gfortran")

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A static array that is several times larger than local memory.
+// A static array that is several times larger than local memory.  It ends where a block does, and so
+// without randomisation the heap begins with a block.
 #include "far.h"
 
-static uint64_t array[64 * MIB / 8];
+enum { kBlock = 256 << 10 };
+static uint64_t array[64 * MIB / 8] __attribute__((aligned(kBlock)));
 
 int main(void) {
     uint64_t random = 3;
