@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A static array that is several times larger than local memory.  It ends where a block does, and so
-// without randomisation the heap begins with a block.
+// A static array that is several times larger than local memory.  It ends where a block does, and
+// so without randomisation the heap begins with a block.
 #include "far.h"
 
 enum { kBlock = 256 << 10 };
