@@ -526,12 +526,14 @@ Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool cle
     return nullptr;
 }
 
-Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean) noexcept {
+Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean,
+                                 bool prefer_hidden) noexcept {
     const sys::LockGuard guard(lock_);
     rebalance();
     const bool ageing = ++evictions_ % kAgeingPeriod == 0;
     Frame* frame = nullptr;
-    const bool many_hidden = hidden_bytes_ > unlocked_frame_budget_bytes() / kHiddenShare;
+    const bool many_hidden =
+        prefer_hidden || hidden_bytes_ > unlocked_frame_budget_bytes() / kHiddenShare;
     for (IntrusiveList<Frame>* list : {&drop_, &hidden_, &probation_, &protected_}) {
         if (prefer_clean && frame == nullptr) frame = take_victim(*list, false, true);
     }

@@ -137,8 +137,9 @@ public:
     // Chooses a mapped, unpinned block and enters kWithdrawing, or one whose write-back failed
     // before and enters kWriting; holds its region (Region::enter).  The caller evicts it.  nullptr
     // when there is none.  `queue` tells where it came from.  `prefer_clean`: one that needs no
-    // write-back, if there is any.
-    Frame* select_victim(FrameQueue& queue, bool prefer_clean = false) noexcept;
+    // write-back, if there is any.  `prefer_hidden`: one that has been withdrawn, however few are.
+    Frame* select_victim(FrameQueue& queue, bool prefer_clean = false,
+                         bool prefer_hidden = false) noexcept;
 
     // Whether a victim that is dirty had better be withdrawn only (kHidden), and written if it
     // comes up as a victim again: what is used over and over would otherwise be written each time.

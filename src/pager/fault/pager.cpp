@@ -22,7 +22,7 @@ using UseAhead = FrameTable::UseAhead;
 namespace {
 
 // Blocks that are withdrawn to see whether they are used again, before one is evicted anyhow.
-constexpr uint32_t kHiddenMax = 1024;
+constexpr uint32_t kHiddenMax = 4;
 // The keeper is told of what was begun so often.
 constexpr uint64_t kBegunStepBytes = 1 * kMiB;
 
@@ -452,7 +452,8 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) n
         // Where the store refuses writes, what needs none has to go.
         if (prefer_clean || !frames_.wants_hidden(*frame, queue)) break;
         hide_victim(*frame);
-        frame = frames_.select_victim(queue, prefer_clean);
+        const bool is_last = hidden + 1 == kHiddenMax;
+        frame = frames_.select_victim(queue, prefer_clean, is_last);
     }
     if (frame == nullptr) return Eviction::kNoVictim;
     Region& region = *frame->region;
