@@ -73,6 +73,9 @@ IdleContexts& idle_of(Aio::Kind kind) {
     return kind == Aio::Kind::kShared ? idle_shared : idle_single;
 }
 
+// Others may give contexts (fs.aio-max-nr) or memory back.
+bool is_transient_refusal(int error) { return error == EAGAIN || error == ENOMEM; }
+
 }  // namespace
 
 Aio::~Aio() {
@@ -89,10 +92,16 @@ uint64_t Aio::set_up() noexcept {
     const int saved_errno = errno;
     aio_context_t context = idle_of(kind_).take();
     const uint32_t entries = kind_ == Kind::kShared ? kSharedReads : 1;
-    if (context == 0 && raw::syscall(SYS_io_setup, entries, &context) != 0) context = 0;
+    int error = 0;
+    if (context == 0 && raw::syscall(SYS_io_setup, entries, &context) != 0) {
+        error = errno;
+        context = 0;
+    }
     errno = saved_errno;
     if (context == 0) {
-        is_refused_.store(true, std::memory_order_relaxed);
+        // To do without shared reads is better than to prepare each in vain.
+        const bool is_for_good = kind_ == Kind::kShared || !is_transient_refusal(error);
+        if (is_for_good) is_refused_.store(true, std::memory_order_relaxed);
         return context_.load(std::memory_order_acquire);
     }
     uint64_t others = 0;

@@ -43,7 +43,10 @@ public:
     ~Aio();
 
     // The kernel has refused a context, and will not be asked again.
-    bool is_refused() const noexcept { return is_refused_.load(std::memory_order_relaxed); }
+    bool is_refused() const noexcept {
+        return is_refused_.load(std::memory_order_relaxed) &&
+               context_.load(std::memory_order_relaxed) == 0;
+    }
 
     // Starts reads in this order, at most kStartMax; returns how many: fewer if the kernel refuses.
     size_t start(const Read* reads, size_t count) noexcept;
