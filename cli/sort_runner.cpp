@@ -83,6 +83,7 @@ struct ProgramRun {
 ProgramRun run_program(const Launch& launch, uint32_t patience_s, int interrupt_fd,
                        Watcher* watcher) {
     ProgramRun run;
+    if (watcher != nullptr) watcher->look();  // a fast reader is done before the first tick
     const auto start = Clock::now();
     auto program = sys::MeasuredProgram::start(launch);
     if (!program) return {.error = program.error().text};

@@ -54,6 +54,8 @@ class SortTest(support.InOwnPlace):
             status, out, err = self.run_hanare(*SMALL, "--json", path, program=program,
                                                more_environment={"LD_LIBRARY_PATH": library})
         self.assertEqual(status, 0, out + err)
+        records = json.loads(pathlib.Path(path).read_text("utf-8"))
+        os.unlink(path)
         self.check_rows(out, {"plain": "verified", "hanare": "identical"})
         if "need a memory cgroup" not in out:
             self.check_rows(out, {"limited": "killed: out of memory"})
@@ -63,8 +65,6 @@ class SortTest(support.InOwnPlace):
             self.assertRegex(out, r"(?m)^sort ran as user [1-9]\d*, who has no rights")
         self.assertRegex(out, r"\nUnder hanare run, sort finished 256(\.0)? MiB in ")
         self.assertIn("hanare: reading\n", err)
-        records = json.loads(pathlib.Path(path).read_text("utf-8"))
-        os.unlink(path)
         peaks = {r["system"]: r["median"] for r in records if r["metric"] == "peak_resident"}
         limit = records[0]["params"]["limit_bytes"]
         self.assertGreater(peaks["plain"], 500 * MIB)

@@ -48,6 +48,7 @@ class InOwnPlace(unittest.TestCase):
 
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix=f"hanare-place-{os.getpid()}-", dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, self.directory)
         os.chmod(self.directory, 0o777)
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HANARE_")}
         self.environment["TMPDIR"] = self.directory
@@ -55,7 +56,6 @@ class InOwnPlace(unittest.TestCase):
 
     def tearDown(self):
         self.assertEqual(os.listdir(self.directory), [])
-        shutil.rmtree(self.directory)
 
     def start(self, *arguments, program=None, more_environment=None, **options):
         process = subprocess.Popen([program or os.environ["HANARE_BINARY"], *arguments], text=True,
