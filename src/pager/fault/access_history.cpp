@@ -10,15 +10,20 @@ namespace hanare::pager {
 namespace {
 
 uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+int64_t step(uint64_t from, uint64_t to) { return static_cast<int64_t>(to - from); }
 
 }  // namespace
 
-// To a neighbouring part; or to the neighbouring block, to where who passes through it begins, or
-// to the same place in it.
+// To a neighbouring part; as far as the step before, and so through every block; or to the
+// neighbouring block, to where who passes through it begins, or to the same place in it.
 bool AccessHistory::goes_on(const Region& region, const Entry& entry, Place place) noexcept {
     if (distance(place.part, entry.last.part) <= 1) return true;
-    if (distance(place.block, entry.last.block) != 1) return false;
     const uint64_t parts = region.parts_per_block;
+    if (step(entry.last.part, place.part) == entry.step &&
+        distance(place.part, entry.last.part) < parts) {
+        return true;
+    }
+    if (distance(place.block, entry.last.block) != 1) return false;
     const uint64_t part = place.part % parts;
     const uint64_t from_edge = place.block > entry.last.block ? part : parts - 1 - part;
     return from_edge <= parts / kEdgeShare || distance(part, entry.last.part % parts) <= 1;
@@ -29,7 +34,7 @@ AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
         if (entry.region == &region) return entry;
     }
     Entry& entry = entries_[next_++ % entries_.size()];
-    entry = {&region, {UINT32_MAX - 1, UINT64_MAX - 1}, 0, 0};
+    entry = {&region, {UINT32_MAX - 1, UINT64_MAX - 1}, 0, 0, 0};
     return entry;
 }
 
@@ -55,6 +60,7 @@ bool AccessHistory::note(const Region& region, Place place, bool in_stream, bool
     Entry& entry = find(region);
     if (place.part == entry.last.part) return entry.score >= kThreshold;
     const bool on = goes_on(region, entry, place);
+    entry.step = step(entry.last.part, place.part);
     entry.last = place;
     entry.run = on ? entry.run + 1 : 0;
     if (in_run || entry.run >= kRunMin) {

@@ -55,6 +55,28 @@ TEST_F(AccessHistoryTest, EndsWithTwoSteps) {
     EXPECT_FALSE(expects_random(80, 0));
 }
 
+TEST_F(AccessHistoryTest, EndsWithEqualStepsThroughEveryBlock) {
+    for (const uint32_t step : {8U, 24U}) {
+        make_random();
+        const auto at = [&](uint32_t count) { return place(80, 0).part + count * step; };
+        const auto note_step = [&](uint32_t count) {
+            const uint64_t part = at(count);
+            return note(static_cast<uint32_t>(part / kParts), static_cast<uint32_t>(part % kParts));
+        };
+        EXPECT_TRUE(note_step(0));
+        EXPECT_TRUE(note_step(1)) << "as far as ever";
+        EXPECT_TRUE(note_step(2));
+        bool is_random = true;
+        for (uint32_t count = 3; count < 8; ++count) is_random = note_step(count);
+        EXPECT_FALSE(is_random);
+    }
+}
+
+TEST_F(AccessHistoryTest, DoesNotEndWithStepsBeyondTheNextBlock) {
+    for (uint32_t block = 10; block < 400; block += 3) note(block, 7);
+    EXPECT_TRUE(history_.is_random(region()));
+}
+
 TEST_F(AccessHistoryTest, EndsWithARun) {
     make_random();
     EXPECT_FALSE(note(80, 9, false, true));
