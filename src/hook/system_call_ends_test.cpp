@@ -81,6 +81,14 @@ TEST_F(SystemCallsTest, AreCancelledInTheHandlerWithAllDestructors) {
               "");
 }
 
+TEST_F(SystemCallsTest, AreCancelledInTheEntryWithAllDestructors) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(intercept(make_it_then_more, {SYS_read}));
+                  return cancel_a_reader();
+              }),
+              "");
+}
+
 std::atomic<int> ticks{0};
 void tick(int) { ++ticks; }
 
@@ -113,7 +121,7 @@ std::string read_in_a_storm(int flags) {
 }
 
 TEST_F(SystemCallsTest, AreInterruptedAndRestarted) {
-    for (const SystemCallHandler handler : {count_only, make_it_here}) {
+    for (const SystemCallHandler handler : {count_only, make_it_here, make_it_then_more}) {
         EXPECT_EQ(run_in_child([&] {
                       HOOK_CHECK(intercept(handler, {SYS_read}));
                       const std::string restarted = read_in_a_storm(SA_RESTART);
@@ -126,24 +134,28 @@ TEST_F(SystemCallsTest, AreInterruptedAndRestarted) {
 sigjmp_buf way_out;
 void leave(int) { siglongjmp(way_out, 1); }
 
+std::string leave_by_longjmp(SystemCallHandler handler) {
+    return run_in_child([handler] {
+        HOOK_CHECK(intercept(handler, {SYS_pause, SYS_getppid}));
+        std::signal(SIGALRM, leave);
+        const pid_t parent = getppid();
+        static int i;  // keeps its value across the jump
+        for (i = 0; i < 50; ++i) {
+            if (sigsetjmp(way_out, 1) == 0) {
+                const itimerval soon = {{0, 0}, {0, 1000}};
+                setitimer(ITIMER_REAL, &soon, nullptr);
+                pause();
+                return std::string("pause came back");
+            }
+            HOOK_CHECK(getppid() == parent);
+        }
+        return std::string();
+    });
+}
+
 TEST_F(SystemCallsTest, AreLeftByLongjmp) {
-    EXPECT_EQ(run_in_child([] {
-                  HOOK_CHECK(intercept(make_it_here, {SYS_pause, SYS_getppid}));
-                  std::signal(SIGALRM, leave);
-                  const pid_t parent = getppid();
-                  static int i;  // keeps its value across the jump
-                  for (i = 0; i < 50; ++i) {
-                      if (sigsetjmp(way_out, 1) == 0) {
-                          const itimerval soon = {{0, 0}, {0, 1000}};
-                          setitimer(ITIMER_REAL, &soon, nullptr);
-                          pause();
-                          return std::string("pause came back");
-                      }
-                      HOOK_CHECK(getppid() == parent);
-                  }
-                  return std::string();
-              }),
-              "");
+    EXPECT_EQ(leave_by_longjmp(make_it_here), "");
+    EXPECT_EQ(leave_by_longjmp(make_it_then_more), "");
 }
 
 // The functions that are being executed, as an unwinder finds them from inside a handler.

@@ -11,7 +11,8 @@
 namespace hanare::hook {
 
 Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
-                                             std::span<const uint32_t> numbers) {
+                                             std::span<const uint32_t> numbers,
+                                             std::span<const uint32_t> of_buffers) {
     for (const uint32_t number : numbers) {
         if (number >= kSystemCallNumbers) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system call has the number %u", number);
@@ -25,7 +26,7 @@ Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
     if (taken.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "system calls are intercepted already");
     }
-    set_handler(handler, numbers);
+    set_handler(handler, numbers, of_buffers);
     HANARE_TRY(rewrite_loaded_modules());
     return rewrite_report();
 }

@@ -13,21 +13,35 @@
 #include <span>
 
 #include "base/result.hpp"
+#include "hook/rewrite/entry.hpp"
 #include "hook/rewrite/system_call.hpp"
 
 namespace hanare::hook {
 
 struct RewriteReport {
-    uint32_t modules = 0;    // that have system calls
-    uint32_t rewritten = 0;  // sites
-    uint32_t left = 0;       // sites whose surroundings do not allow it
+    uint32_t modules = 0;               // that have system calls
+    uint32_t rewritten = 0;             // sites
+    uint32_t left = 0;                  // sites whose surroundings do not allow it
+    bool threads_begin_unseen = false;  // some of these may make threads
 };
 
 // From now on `handler` is called instead of the system calls with these numbers (of the x86-64
 // table, below 512), in every thread.  Once per process, while it has one thread; NOT_SUPPORTED
 // otherwise and where the system does not let any code be written.
+//
+// `of_buffers`: those of them with one address only, in the second argument, of at most 4 GiB.
+// `handler` gets these only when the address, or the stack pointer, is near memory that it cares
+// for, and perhaps when it is not.
 Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
-                                             std::span<const uint32_t> numbers);
+                                             std::span<const uint32_t> numbers,
+                                             std::span<const uint32_t> of_buffers = {});
+
+// The handler cares for it from now on, for ever.  Any thread; async-signal-safe.
+void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept;
+// Whether the address may be of such memory.
+[[gnu::always_inline]] inline bool is_near_handlers_memory(uintptr_t address) noexcept {
+    return hanare_hook_places[address / kPlaceBytes % kPlaces] != 0;
+}
 
 // With what has been loaded since.  Any thread.
 RewriteReport rewrite_report() noexcept;

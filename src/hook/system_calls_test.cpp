@@ -2,6 +2,7 @@
 //
 // System calls of this process, through libc and ld.so as they are on this machine.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -59,6 +60,110 @@ TEST_F(SystemCallsTest, ArriveWithNumberArgumentsAndPlace) {
                   Dl_info caller = {};
                   HOOK_CHECK(dladdr(last.caller, &caller) != 0);
                   HOOK_CHECK(std::string(caller.dli_fname).find("libc.so") != std::string::npos);
+                  return std::string();
+              }),
+              "");
+}
+
+TEST_F(SystemCallsTest, AreMadeAndThenMoreIsDone) {
+    EXPECT_EQ(run_in_child([] {
+                  const pid_t parent = getppid();
+                  HOOK_CHECK(intercept(make_it_then_more, {SYS_getppid, SYS_read, SYS_mmap}));
+                  HOOK_CHECK(getppid() == parent);
+                  HOOK_CHECK(cleared == 0 && calls_after == 0);
+                  watched = 1;
+                  HOOK_CHECK(getppid() == parent);
+                  HOOK_CHECK(cleared == 0 && calls_after == 1);
+                  errno = 0;
+                  char byte = 0;
+                  HOOK_CHECK(read(-1, &byte, 1) == -1 && errno == EBADF);
+                  HOOK_CHECK(calls_after == 2);
+                  // Code that is mapped is rewritten all the same.
+                  HOOK_CHECK(dlopen("libutil.so.1", RTLD_NOW) != nullptr);
+                  HOOK_CHECK(cleared == 0 && calls_after > 2);
+                  return std::string();
+              }),
+              "");
+}
+
+// What a system call leaves in registers and flags, with these values before.
+struct Registers {
+    uint64_t values[6];  // rdi, rsi, rdx, r10, r8, r9
+    uint64_t flags;
+    uint64_t result;
+};
+
+// The first address of a function of libc that makes the system call in its number's load's place.
+Registers after_getppid(Registers before) {
+    using Function = pid_t (*)();
+    static const auto call = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "getppid"));
+    register uint64_t r10 asm("r10") = before.values[3];
+    register uint64_t r8 asm("r8") = before.values[4];
+    register uint64_t r9 asm("r9") = before.values[5];
+    uint64_t flags = before.flags;
+    uint64_t result = 0;
+    asm volatile(
+        "push %[flags]\n\t"
+        "popfq\n\t"
+        "call *%[call]\n\t"
+        "pushfq\n\t"
+        "pop %[flags]\n\t"
+        "cld"
+        : [flags] "+b"(flags), "=a"(result), "+D"(before.values[0]), "+S"(before.values[1]),
+          "+d"(before.values[2]), "+r"(r10), "+r"(r8), "+r"(r9)
+        : [call] "r"(call)
+        : "rcx", "r11", "memory", "cc");
+    before.values[3] = r10;
+    before.values[4] = r8;
+    before.values[5] = r9;
+    before.flags = flags;
+    before.result = result;
+    return before;
+}
+
+TEST_F(SystemCallsTest, KeepRegistersAndFlags) {
+    for (const SystemCallHandler handler : {count_only, make_it_here, make_it_then_more}) {
+        for (const uint32_t seen_by : {0U, 1U}) {
+            EXPECT_EQ(run_in_child([&] {
+                          HOOK_CHECK(intercept(handler, {SYS_getppid}));
+                          watched = seen_by;
+                          // Carry, parity, zero, sign, overflow; and none of them.
+                          for (const uint64_t flags : {0x8c5ULL, 0x0ULL}) {
+                              const Registers before = {{1, 2, 3, 4, 5, 6}, 0x202 | flags, 0};
+                              const Registers after = after_getppid(before);
+                              for (size_t i = 0; i < 6; ++i) {
+                                  HOOK_CHECK(after.values[i] == before.values[i]);
+                              }
+                              HOOK_CHECK((after.flags & 0x8c5) == flags);
+                              HOOK_CHECK(after.result == static_cast<uint64_t>(getppid()));
+                          }
+                          return std::string();
+                      }),
+                      "");
+        }
+    }
+}
+
+TEST_F(SystemCallsTest, OfBuffersArriveWhereTheHandlerCares) {
+    EXPECT_EQ(run_in_child([] {
+                  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+                  constexpr size_t kBytes = 8192;
+                  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                  HOOK_CHECK(zeros >= 0 && memory != MAP_FAILED);
+                  HOOK_CHECK(intercept(count_only, {SYS_read, SYS_getppid}, {SYS_read}));
+                  HOOK_CHECK(read(zeros, memory, kBytes) == kBytes && calls == 0);
+                  getppid();
+                  HOOK_CHECK(calls == 1);
+                  // In front of it, where a buffer may begin.
+                  const auto begin = reinterpret_cast<uintptr_t>(memory);
+                  note_handlers_memory(begin + 4096, begin + 8192);
+                  HOOK_CHECK(is_near_handlers_memory(begin));
+                  HOOK_CHECK(read(zeros, memory, kBytes) == kBytes && calls == 2);
+                  // The stack.
+                  const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+                  note_handlers_memory(stack - 4096, stack);
+                  HOOK_CHECK(read(zeros, nullptr, 0) == 0 && calls == 3);
                   return std::string();
               }),
               "");

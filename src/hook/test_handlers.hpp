@@ -51,8 +51,25 @@ GENERAL_REGISTERS inline Verdict make_it_here(SystemCall& call) {
     return Verdict::kDone;
 }
 
-inline bool intercept(SystemCallHandler handler, std::vector<uint32_t> numbers) {
-    const auto report = intercept_system_calls(handler, numbers);
+inline std::atomic<uintptr_t> cleared{0};
+inline std::atomic<uint32_t> watched{0};
+inline std::atomic<uint64_t> calls_after{0};
+
+GENERAL_REGISTERS inline void count_after(SystemCall&) {
+    __atomic_fetch_add(reinterpret_cast<uint64_t*>(&calls_after), 1, __ATOMIC_RELAXED);
+}
+
+GENERAL_REGISTERS inline Verdict make_it_then_more(SystemCall& call) {
+    __atomic_store_n(reinterpret_cast<uintptr_t*>(&cleared), 1, __ATOMIC_RELAXED);
+    call.cleared = &cleared;
+    call.watched = &watched;
+    call.after = count_after;
+    return Verdict::kThenAfter;
+}
+
+inline bool intercept(SystemCallHandler handler, std::vector<uint32_t> numbers,
+                      std::vector<uint32_t> of_buffers = {}) {
+    const auto report = intercept_system_calls(handler, numbers, of_buffers);
     if (!report) std::fprintf(stderr, "%s\n", report.error().text);
     return report.has_value();
 }

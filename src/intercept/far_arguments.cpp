@@ -3,20 +3,16 @@
 // Compiled for general registers only.
 #include "intercept/far_arguments.hpp"
 
-#include <atomic>
-
 #include "intercept/far_call.hpp"
 
 namespace hanare::intercept {
 
 namespace {
 
-constexpr size_t kPieceBytesMax = size_t{4} << 20;
 constexpr size_t kPieceBytesMin = size_t{64} << 10;
 constexpr uint64_t kPieceShare = 16;  // of local memory
 
 constinit FarMemory* the_memory = nullptr;
-constinit std::atomic<size_t> piece_bytes{kPieceBytesMax};
 
 }  // namespace
 

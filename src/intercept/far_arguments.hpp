@@ -3,6 +3,7 @@
 // System calls with arguments in far memory (far_call.hpp), of the process's one FarMemory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,6 +17,7 @@ namespace hanare::intercept {
 void set_far_memory(FarMemory& memory) noexcept;
 // Of far memory, what one call holds: a part of `local_bytes`, of the smallest pool there was.
 void divide_local_memory(uint64_t local_bytes) noexcept;
+inline constinit std::atomic<size_t> piece_bytes{size_t{4} << 20};
 
 // Of a call that does nothing but read and write at its arguments.
 hook::Verdict handle_arguments(hook::SystemCall& call);

@@ -28,12 +28,12 @@ namespace hanare::intercept {
 
 class FarCall {
 public:
-    // `piece_bytes`: of far memory, held at a time.
-    FarCall(FarMemory& memory, hook::SystemCall& call, size_t piece_bytes)
+    // `most_bytes`: of far memory, held at a time.
+    FarCall(FarMemory& memory, hook::SystemCall& call, size_t most_bytes)
         : memory_(memory),
           call_(call),
           bounce_(reinterpret_cast<uintptr_t>(call.stack)),
-          piece_bytes_(piece_bytes) {}
+          piece_bytes_(most_bytes) {}
 
     // Whether some argument lies in far memory.
     static bool is_wanted(const FarMemory& memory, const hook::SystemCall& call,

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hook/system_calls.hpp"
+
 namespace hanare::pager {
 struct Region;
 }
@@ -57,8 +59,10 @@ public:
     // The region of a range, if that lasts as long as the process; else nullptr.
     virtual pager::Region* lasting_region(size_t index) const noexcept = 0;
 
+    // Two threads at a time may count as one: that is no reason to make either wait.
     void count_protected_call() noexcept {
-        protected_calls_.fetch_add(1, std::memory_order_relaxed);
+        const uint64_t before = protected_calls_.load(std::memory_order_relaxed);
+        protected_calls_.store(before + 1, std::memory_order_relaxed);
     }
     uint64_t protected_calls() const noexcept {
         return protected_calls_.load(std::memory_order_relaxed);
@@ -79,6 +83,7 @@ protected:
         note_used(index + 1);
     }
     static void set_range(Bounds& range, uintptr_t begin, size_t bytes) noexcept {
+        hook::note_handlers_memory(begin, begin + bytes);
         range.bytes.store(0, std::memory_order_release);
         range.begin.store(begin, std::memory_order_release);
         range.bytes.store(bytes, std::memory_order_release);

@@ -6,11 +6,24 @@
 // Any thread, async-signal-safe; compiled for general registers only.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace hanare::intercept {
 
-bool transfers_promptly(uint64_t file) noexcept;
+enum class FileKind : uint8_t { kUnknown, kPrompt, kSlow };
+
+// By number, as far as it was asked for.
+inline constexpr uint64_t kFilesMax = 1024;
+extern std::atomic<FileKind> file_kinds[kFilesMax];
+
+FileKind find_file_kind(uint64_t file) noexcept;
+
+inline bool transfers_promptly(uint64_t file) noexcept {
+    if (file >= kFilesMax) return false;
+    const FileKind kind = file_kinds[file].load(std::memory_order_relaxed);
+    return (kind == FileKind::kUnknown ? find_file_kind(file) : kind) == FileKind::kPrompt;
+}
 
 // These numbers, the last one included, are about to mean something else.
 void forget_files(uint64_t first, uint64_t last) noexcept;

@@ -10,6 +10,7 @@
 
 #include "intercept/fork_steps.hpp"
 #include "intercept/handler.hpp"
+#include "intercept/intercept.hpp"
 
 namespace hanare::intercept {
 
@@ -38,7 +39,10 @@ Wanted wanted_of(const hook::SystemCall& call) {
 hook::Verdict handle_fork(hook::SystemCall& call) {
     const Wanted wanted = wanted_of(call);
     // A thread, or a child that borrows this memory until it execs.
-    if ((wanted.flags & CLONE_VM) != 0) return hook::Verdict::kNative;
+    if ((wanted.flags & CLONE_VM) != 0) {
+        if ((wanted.flags & CLONE_VFORK) == 0) space()->note_threads();
+        return hook::Verdict::kNative;
+    }
     ForkSteps steps;
     steps.has_stack = wanted.stack != 0;
     hook::hanare_hook_with_vector_registers(prepare_fork, &steps);

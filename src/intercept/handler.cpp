@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "intercept/buffer_call.hpp"
 #include "intercept/far_arguments.hpp"
 #include "intercept/file_kinds.hpp"
 #include "intercept/forks.hpp"
@@ -27,6 +28,7 @@ using hook::Verdict;
 namespace {
 
 constinit Space* the_space = nullptr;
+constinit BufferCalls buffer_calls;
 
 // One call of the space's, made with vector registers saved.
 struct SpaceCall {
@@ -81,8 +83,20 @@ bool concerns_space(const SystemCall& call) {
     }
 }
 
+void call_keeper(void*) {
+    if (the_space->hooks().needs_keeper == nullptr) return;
+    const sys::SignalBlockButFaults signals;
+    the_space->hooks().needs_keeper();
+}
+
 Verdict handle_memory(SystemCall& call) {
-    if (!concerns_space(call)) return Verdict::kNative;
+    if (!concerns_space(call)) {
+        const bool is_plain = call.number == SYS_mmap && (call.arguments[3] & MAP_ANONYMOUS) != 0;
+        if (is_plain && the_space->note_plain(call.arguments[1])) {
+            hook::hanare_hook_with_vector_registers(call_keeper, nullptr);
+        }
+        return Verdict::kNative;
+    }
     SpaceCall asked{call, kKernelAnswers};
     hook::hanare_hook_with_vector_registers(answer, &asked);
     if (asked.result == kKernelAnswers) return Verdict::kNative;
@@ -123,7 +137,22 @@ Verdict handle_mask(SystemCall& call) {
     return Verdict::kDone;
 }
 
-// The kernel writes signal frames there, and cannot fault.
+void tell_identity(void*) {
+    if (the_space->hooks().has_other_identity == nullptr) return;
+    const sys::SignalBlockButFaults signals;
+    the_space->hooks().has_other_identity();
+}
+
+// A thread of Hanare's own is none of libc's, which makes all of those change.
+Verdict handle_identity(SystemCall& call) {
+    if (handle_arguments(call) == Verdict::kNative) {
+        call.finish(hook::raw_system_call(call.number, call.arguments));
+    }
+    const auto result = static_cast<int64_t>(call.number);
+    if (result >= 0) hook::hanare_hook_with_vector_registers(tell_identity, nullptr);
+    return Verdict::kDone;
+}
+
 // Programs that close all descriptors they may have do not know of Hanare's.
 Verdict handle_close(SystemCall& call) {
     const auto number = static_cast<int>(call.arguments[0]);
@@ -168,6 +197,7 @@ Verdict handle_close(SystemCall& call) {
     return Verdict::kDone;
 }
 
+// The kernel writes signal frames there, and cannot fault.
 Verdict handle_signal_stack(SystemCall& call) {
     const auto* stack = reinterpret_cast<const stack_t*>(call.arguments[0]);
     if (stack == nullptr || (stack->ss_flags & SS_DISABLE) != 0) return handle_arguments(call);
@@ -198,16 +228,8 @@ Verdict handle_mincore(SystemCall& call) {
     return handle_arguments(call);
 }
 
-}  // namespace
-
-void set_space(Space& space) noexcept {
-    the_space = &space;
-    set_far_memory(space);
-}
-
-Space* space() noexcept { return the_space; }
-
-Verdict handle_system_call(SystemCall& call) {
+// Apart from what is usual, which then needs no stack frame for all this.
+[[gnu::noinline]] Verdict handle_any(SystemCall& call) {
     if (sys::OwnThread::is_current()) return Verdict::kNative;
     if (the_space->contains(reinterpret_cast<uintptr_t>(call.stack))) {
         hook::hanare_hook_with_vector_registers(keep_stack, call.stack);
@@ -245,11 +267,36 @@ Verdict handle_system_call(SystemCall& call) {
         case SYS_close_range:
         case SYS_dup2:
         case SYS_dup3: return handle_close(call);
+        case SYS_setuid:
+        case SYS_setgid:
+        case SYS_setreuid:
+        case SYS_setregid:
+        case SYS_setresuid:
+        case SYS_setresgid:
+        case SYS_setgroups:
+        case SYS_capset: return handle_identity(call);
         case SYS_fork:
         case SYS_clone:
         case SYS_clone3: return handle_fork(call);
         default: return handle_arguments(call);
     }
+}
+
+}  // namespace
+
+void set_space(Space& space) noexcept {
+    the_space = &space;
+    set_far_memory(space);
+}
+
+Space* space() noexcept { return the_space; }
+
+void add_buffer_call(const SystemCallArguments& row) noexcept { buffer_calls.add(row); }
+
+Verdict handle_system_call(SystemCall& call) {
+    Verdict verdict{};
+    if (buffer_calls.answer(*the_space, call, verdict)) return verdict;
+    return handle_any(call);
 }
 
 }  // namespace hanare::intercept

@@ -4,12 +4,15 @@
 #pragma once
 
 #include "hook/rewrite/system_call.hpp"
+#include "intercept/arguments.hpp"
 #include "intercept/space.hpp"
 
 namespace hanare::intercept {
 
 // Before the first system call is caught.
 void set_space(Space& space) noexcept;
+// A call that BufferCalls::are(), and for which nothing else is done.
+void add_buffer_call(const SystemCallArguments& row) noexcept;
 
 hook::Verdict handle_system_call(hook::SystemCall& call);
 

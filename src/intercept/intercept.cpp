@@ -10,6 +10,7 @@
 
 #include "base/units.hpp"
 #include "intercept/arguments.hpp"
+#include "intercept/buffer_call.hpp"
 #include "intercept/far_arguments.hpp"
 #include "intercept/handler.hpp"
 #include "pager/fault/handler.hpp"
@@ -23,10 +24,24 @@ namespace {
 std::vector<uint32_t> wanted_calls() {
     std::vector<uint32_t> numbers = calls_with_addresses();
     for (const uint32_t number :
-         {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_pkey_mprotect, SYS_mremap, SYS_madvise,
-          SYS_mlock, SYS_mlock2, SYS_munlock, SYS_msync, SYS_mlockall, SYS_fork, SYS_close,
-          SYS_close_range, SYS_dup2, SYS_dup3}) {
+         {SYS_brk,      SYS_mmap,      SYS_munmap,    SYS_mprotect,  SYS_pkey_mprotect,
+          SYS_mremap,   SYS_madvise,   SYS_mlock,     SYS_mlock2,    SYS_munlock,
+          SYS_msync,    SYS_mlockall,  SYS_fork,      SYS_close,     SYS_close_range,
+          SYS_dup2,     SYS_dup3,      SYS_setuid,    SYS_setgid,    SYS_setreuid,
+          SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setgroups, SYS_capset}) {
         if (arguments_of(number).pointers().empty()) numbers.push_back(number);
+    }
+    return numbers;
+}
+
+// Those that need nothing done unless the buffer or the stack is far memory.
+std::vector<uint32_t> buffer_calls() {
+    std::vector<uint32_t> numbers;
+    for (const uint32_t number : calls_with_addresses()) {
+        const SystemCallArguments& row = arguments_of(number);
+        if (!BufferCalls::are(row) || number == SYS_setgroups) continue;
+        add_buffer_call(row);
+        numbers.push_back(number);
     }
     return numbers;
 }
@@ -41,8 +56,10 @@ Result<hook::RewriteReport> begin(const SpaceOptions& options) {
     divide_local_memory(options.pool.local_bytes);
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
-    HANARE_TRY_ASSIGN(const hook::RewriteReport report,
-                      hook::intercept_system_calls(handle_system_call, wanted_calls()));
+    HANARE_TRY_ASSIGN(
+        const hook::RewriteReport report,
+        hook::intercept_system_calls(handle_system_call, wanted_calls(), buffer_calls()));
+    if (report.threads_begin_unseen) made->note_threads();
     made->adopt_static_memory();
     return report;
 }

@@ -100,7 +100,7 @@ void Space::open() {
         failed_ = true;
         std::snprintf(failure_, sizeof failure_, "%s", opened.error().text);
     } else {
-        if (is_unattended_) pool_->pager().set_on_need(child_hooks_.needs_memory);
+        set_attended(is_attended_.load());
         open_mappings();
         if (areas_[kMappings]) open_heap();
         look_for_shortage();
@@ -108,10 +108,25 @@ void Space::open() {
     }
     is_decided_.store(1, std::memory_order_release);
     sys::futex_wake_all(is_decided_);
+    if (hooks_.opened != nullptr) hooks_.opened();
 }
 
-void Space::wait_until_open() const noexcept {
-    while (is_decided_.load(std::memory_order_acquire) == 0) sys::futex_wait(is_decided_, 0);
+void Space::wait_until_decided() const noexcept {
+    while (!is_decided()) sys::futex_wait(is_decided_, 0);
+}
+
+// The program has one thread.
+void Space::set_hooks(const Hooks& hooks) {
+    hooks_ = hooks;
+    set_attended(is_attended_.load());
+    if (is_decided() && hooks_.opened != nullptr) hooks_.opened();
+}
+
+void Space::set_attended(bool is_attended) noexcept {
+    is_attended_.store(is_attended);
+    if (pool_ != nullptr) {
+        pool_->pager().set_on_need(is_attended ? nullptr : hooks_.needs_memory);
+    }
 }
 
 Result<void> Space::open_pool() {
@@ -397,7 +412,10 @@ int64_t Space::set_break(uintptr_t address) {
 // whoever holds the lock.
 bool Space::prepare_fork(bool* has_row, uint32_t* row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     *has_row = false;
-    if (is_open()) pool_->keeper().pause();
+    if (is_open()) {
+        if (hooks_.needs_keeper != nullptr) hooks_.needs_keeper();
+        pool_->keeper().pause();
+    }
     lock_.lock();
     if (!is_open()) return true;
     const std::optional<uint32_t> child = pool_->prepare_fork();
@@ -438,11 +456,11 @@ private:
 };
 
 int Space::become_child(bool has_row, uint32_t row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
-    const int error =
-        has_row ? pool_->become_child(row, Foreign(*this), child_hooks_.needs_memory) : 0;
-    is_unattended_ = true;
+    const int error = has_row ? pool_->become_child(row, Foreign(*this), hooks_.needs_memory) : 0;
+    is_attended_.store(false);
+    has_threads_.store(false);
     lock_.unlock();
-    if (error == 0 && child_hooks_.began != nullptr) child_hooks_.began();
+    if (error == 0 && hooks_.child_began != nullptr) hooks_.child_began();
     return error;
 }
 

@@ -49,11 +49,25 @@ public:
         return regions_[area].load(std::memory_order_acquire);
     }
     pager::Region* lasting_region(size_t area) const noexcept override { return region_at(area); }
+    // The area that the address is of, kAreas if it is of none; to be inlined.
+    [[gnu::always_inline]] size_t area_of(uintptr_t address) const noexcept {
+        size_t found = kAreas;
+        for (size_t area = 0; area < kAreas; ++area) {
+            const Bounds& bounds = first_.ranges[area];
+            if (address - bounds.begin.load(std::memory_order_relaxed) <
+                bounds.bytes.load(std::memory_order_relaxed)) {
+                found = area;
+            }
+        }
+        return found;
+    }
     uint64_t threshold_bytes() const noexcept { return options_.threshold_bytes; }
 
     bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
-    // Returns when memory is adopted, or cannot be.  For a thread that does nothing else.
-    void wait_until_open() const noexcept;
+    // Whether memory is adopted, or cannot be; and returns when that is known, for a thread that
+    // does nothing else.
+    bool is_decided() const noexcept { return is_decided_.load(std::memory_order_acquire) != 0; }
+    void wait_until_decided() const noexcept;
     // .bss of the executable, while the process has one thread.
     void adopt_static_memory();
 
@@ -79,14 +93,33 @@ public:
     bool prepare_fork(bool* has_row, uint32_t* row) noexcept;
     void finish_fork(bool has_row, uint32_t row, int child) noexcept;
     int become_child(bool has_row, uint32_t row) noexcept;
-    // Called in each child, before it goes on, and when who is unattended needs local memory.
-    struct ChildHooks {
-        void (*began)() noexcept = nullptr;
+    // Called in the place of system calls and in faults.
+    struct Hooks {
+        // Memory is adopted from now on, or cannot be (failure()).
+        void (*opened)() noexcept = nullptr;
+        // While there is no keeper: a fault needs local memory.
         void (*needs_memory)(pager::Pager& pager) noexcept = nullptr;
+        // What somebody should watch: a child that takes its part of the budget is about to be
+        // made, or much memory is mapped that is not adopted.
+        void (*needs_keeper)() noexcept = nullptr;
+        // In each child, before it goes on.
+        void (*child_began)() noexcept = nullptr;
+        // The calling thread has another user, other groups or capabilities.
+        void (*has_other_identity)() noexcept = nullptr;
     };
-    void set_child_hooks(const ChildHooks& hooks) noexcept { child_hooks_ = hooks; }
-    // No thread does in the background what a keeper does: as in a child of a fork.
-    void set_unattended() noexcept { is_unattended_ = true; }
+    void set_hooks(const Hooks& hooks);
+    const Hooks& hooks() const noexcept { return hooks_; }
+    // Whether a thread does in the background what a keeper does.  Not in a child of a fork.
+    void set_attended(bool is_attended) noexcept;
+    // Counts memory that is not adopted.  True when somebody should watch it from now on.
+    bool note_plain(uint64_t bytes) noexcept {
+        if (!is_open() || is_attended_.load(std::memory_order_relaxed)) return false;
+        const uint64_t before = plain_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        return before < plain_bytes_max() && before + bytes >= plain_bytes_max();
+    }
+    // Whether the process has, or has had, more than one thread; the keeper's counts.
+    bool has_threads() const noexcept { return has_threads_.load(std::memory_order_relaxed); }
+    void note_threads() noexcept { has_threads_.store(true, std::memory_order_relaxed); }
     uint64_t forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
 
     struct Figures {
@@ -104,6 +137,7 @@ private:
     Result<void> open_pool() HANARE_REQUIRES(lock_);
     void open_mappings() HANARE_REQUIRES(lock_);
     void open_heap() HANARE_REQUIRES(lock_);
+    uint64_t plain_bytes_max() const noexcept { return options_.pool.local_bytes / 4; }
     uint64_t area_alignment() const {
         return std::max(options_.pool.block_bytes, uint64_t{kHugePageBytes});
     }
@@ -128,8 +162,10 @@ private:
     std::atomic<bool> open_{false};
     std::atomic<uint32_t> is_decided_{0};  // a futex
     std::atomic<uint64_t> forks_{0};
-    ChildHooks child_hooks_;
-    bool is_unattended_ = false;  // such as the child of a fork
+    Hooks hooks_;
+    std::atomic<bool> is_attended_{false};
+    std::atomic<bool> has_threads_{false};
+    std::atomic<uint64_t> plain_bytes_{0};  // that came since, and are not adopted
     bool failed_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     const uintptr_t first_break_;

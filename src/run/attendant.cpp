@@ -9,10 +9,16 @@
 #include "run/control.hpp"
 #include "run/report.hpp"
 #include "run/room.hpp"
+#include "sys/bare_thread.hpp"
 #include "sys/event.hpp"
+#include "sys/futex.hpp"
+#include "sys/identity.hpp"
+#include "sys/process_lock.hpp"
+#include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
 #include "telemetry/log.hpp"
+#include "telemetry/raw_line.hpp"
 
 namespace hanare::run {
 
@@ -20,17 +26,46 @@ namespace {
 
 constexpr int kReportEvery_ms = 100;
 
-enum Source : uint32_t { kControl, kRoom };
+enum Source : uint32_t { kControl, kRoom, kIdentity };
 
-// What the attendant waits for beside transfers, in one descriptor.  Never destroyed: it goes on
-// while the process ends.
+// Nothing here is ever destroyed: the attendant goes on while the process ends.
+constinit sys::BareThread* thread = nullptr;  // that can be started; none in a child
+constinit uint32_t process_id = 0;            // whose it is, also where others share its memory
+constinit std::atomic<bool> is_called{false};
+constinit std::atomic<bool> is_there{false};
+
+// What the attendant waits for beside transfers, in one descriptor.
 constinit sys::ReadySet* sources = nullptr;
 constinit bool watches = false;
+
+// How the program's thread is that has changed it last, for the attendant to become the same.
+constinit sys::ProcessLock identity_turn;
+constinit sys::Identity identity;
+constinit std::atomic<uint32_t> identity_wanted{0};  // a futex; 0: the attendant has it
+constinit sys::EventFd* identity_changes = nullptr;
+
+void take_identity() noexcept {
+    if (identity_wanted.load() == 0) return;
+    identity.give_to_caller();
+    identity_wanted.store(0);
+    sys::futex_wake_all(identity_wanted);
+}
+
+int offer_identity() noexcept {
+    auto event = sys::EventFd::open();
+    if (!event) return -1;
+    identity_changes = new sys::EventFd(std::move(*event));
+    return identity_changes->number();
+}
 
 void serve_source() noexcept {
     const int64_t source = sources->next();
     if (source == kControl) serve_control();
     if (source == kRoom) serve_room();
+    if (source == kIdentity) {
+        identity_changes->clear();
+        take_identity();
+    }
 }
 
 // False: not now; the program may have no descriptor left.
@@ -43,49 +78,121 @@ bool begin_watching() noexcept {
     };
     add(offer_control(), kControl);
     add(offer_room(), kRoom);
+    add(offer_identity(), kIdentity);
     intercept::space()->pool()->keeper().watch(sources->number(), serve_source);
     return true;
 }
 
 void tick() noexcept {
+    take_identity();
     report_figures();
     if (!watches) watches = begin_watching();
 }
 
-void* attend(void*) {
-    const sys::SignalBlock none_here;
+void attend(void*) {
     const sys::OwnThread own;
-    intercept::Space& space = *intercept::space();
-    space.wait_until_open();
-    if (space.pool() == nullptr) {
-        telemetry::log(telemetry::LogLevel::kWarn, "the program runs in plain memory: %s",
-                       space.failure());
-        return nullptr;
-    }
-    if (space.failure()[0] != '\0') {
-        telemetry::log(telemetry::LogLevel::kWarn, "some of the program's memory may be plain: %s",
-                       space.failure());
-    }
-    space.pool()->keeper().serve(tick, kReportEvery_ms);
+    is_there.store(true);
+    note_attended(true);
+    intercept::space()->pool()->keeper().serve(tick, kReportEvery_ms);
 }
 
-}  // namespace
+void note_absence(int error) noexcept {
+    telemetry::RawLine line;
+    line.text("hanare: warn: no thread can be had that works ahead (errno ")
+        .signed_decimal(error)
+        .text("): far memory is slower");
+    line.write_stderr();
+}
 
-void start_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
-    open_report(report, local_bytes);
+// False: there is none.  Also in a fault.
+bool call_attendant() noexcept {
+    // A child of vfork would take it along when it calls exec.
+    if (thread == nullptr || sys::raw_process_id() != process_id) return false;
+    if (is_called.exchange(true)) return is_there.load();
+    const sys::SignalBlock inherited_by_the_thread;
+    intercept::space()->note_threads();
+    const int error = thread->start(attend, nullptr);
+    if (error != 0) note_absence(error);
+    return error == 0;
+}
+
+bool has_taken_half(pager::Pager& pager) noexcept {
+    const pager::FrameTable::Usage usage = pager.frames().usage();
+    return 2 * (usage.metadata_bytes + usage.frame_bytes) >= usage.budget_bytes;
+}
+
+// What fits well, of a program that is alone, needs nobody who works ahead or gives room to
+// others.  A second thread makes system calls slower, as the kernel then has to count who uses a
+// file.
+void serve_need(pager::Pager& pager) noexcept {
+    if (sys::raw_process_id() != process_id) return;  // a child of vfork, which has no part
+    if ((has_taken_half(pager) || !is_alone()) && call_attendant()) return;
+    share_budget(pager);
+}
+
+void call_if_needed() noexcept { call_attendant(); }
+
+// The attendant becomes as the calling thread is before that goes on.
+void pass_identity_on() noexcept {
+    if (!is_there.load() || sys::raw_process_id() != process_id) return;
+    const sys::ProcessLockGuard guard(identity_turn);
+    identity.take_from_caller();
+    identity_wanted.store(1);
+    if (identity_changes != nullptr) identity_changes->post();
+    while (identity_wanted.load() != 0) sys::futex_wait(identity_wanted, 1);
+}
+
+void tell_failure() noexcept {
+    const intercept::Space& space = *intercept::space();
+    if (space.failure()[0] == '\0') return;
+    telemetry::log(telemetry::LogLevel::kWarn,
+                   space.is_open() ? "some of the program's memory may be plain: %s"
+                                   : "the program runs in plain memory: %s",
+                   space.failure());
+}
+
+void begin_child() noexcept {
+    thread = nullptr;
+    process_id = sys::raw_process_id();
+    is_there.store(false);
+    identity_changes = nullptr;
+    begin_child_report();
+}
+
+// Where libc keeps to itself how threads are made: from the beginning, by libc.
+int start_by_libc() {
+    const auto wait_and_attend = [](void*) -> void* {
+        intercept::space()->wait_until_decided();
+        if (intercept::space()->pool() != nullptr) attend(nullptr);
+        return nullptr;
+    };
     // The thread is of libc's heap, which may be far memory by now.
     const sys::SignalBlockButFaults inherited_by_the_thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_t thread;
-    const int error = pthread_create(&thread, &attributes, attend, nullptr);
+    pthread_t started;
+    const int error = pthread_create(&started, &attributes, wait_and_attend, nullptr);
     pthread_attr_destroy(&attributes);
-    if (error == 0) return;
-    note_unattended();
-    telemetry::log(telemetry::LogLevel::kWarn,
-                   "no thread can be had that works ahead (%s): far memory is slower",
-                   std::strerror(error));
+    return error;
+}
+
+}  // namespace
+
+void prepare_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
+    open_report(report, local_bytes);
+    process_id = sys::raw_process_id();
+    auto* const made = new sys::BareThread;
+    if (made->prepare()) {
+        thread = made;
+    } else if (const int error = start_by_libc(); error != 0) {
+        note_absence(error);
+    }
+    intercept::space()->set_hooks({.opened = tell_failure,
+                                   .needs_memory = serve_need,
+                                   .needs_keeper = call_if_needed,
+                                   .child_began = begin_child,
+                                   .has_other_identity = pass_identity_on});
 }
 
 }  // namespace hanare::run

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The attendant: a thread that is made before the program begins, since none can be made in the
-// place of a system call, and sleeps until memory is adopted.  It is the pool's keeper then, and
-// from time to time tells `hanare run` how things are (telemetry/run_page.hpp).  It runs with every
-// signal blocked and never touches far memory.
+// The attendant: a thread of Hanare's own in the program.  It is the pool's keeper, and from time
+// to time tells `hanare run` how things are (telemetry/run_page.hpp).  It runs with every signal
+// blocked and never touches far memory.
+//
+// There is none before one is of use: when half of the budget is taken, when other processes share
+// it, when the program forks, when much memory is mapped that is not adopted.  Until then threads
+// do themselves what has to be done, as in the child of a fork.  It is started in the place of a
+// system call or in a fault, so libc cannot start it (sys/bare_thread.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +16,7 @@
 
 namespace hanare::run {
 
-// `local_bytes`: the budget of all processes together.  Where no thread can be had, far memory does
-// without one, as in the child of a fork; a line says so.
-void start_attendant(const hook::RewriteReport& report, uint64_t local_bytes);
+// While the program has one thread.  `local_bytes`: the budget of all processes together.
+void prepare_attendant(const hook::RewriteReport& report, uint64_t local_bytes);
 
 }  // namespace hanare::run

@@ -33,8 +33,9 @@ struct Report {
     uint64_t local_bytes = 0;  // of the budget, for all processes together
     uint64_t share_bytes = 0;  // of that, this process's part
     bool is_child = false;
-    bool is_attended = true;  // has an attendant
-    bool answers = false;     // at a control socket
+    bool is_attended = false;  // has an attendant
+    bool answers = false;      // at a control socket
+    std::array<char, 16> command{};
     hook::RewriteReport sites;
 };
 constinit Report report;
@@ -81,7 +82,7 @@ RunRow* take_row() noexcept {
 
 void begin_row(RunRow& row) noexcept {
     row.process_id.store(getpid());
-    const std::array<char, 16> name = sys::thread_name();
+    const std::array<char, 16>& name = report.command;
     for (size_t i = 0; i < name.size(); ++i) row.command[i].store(name[i]);
 #define HANARE_RUN_CLEAR(field, text) row.field.store(0);
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
@@ -227,43 +228,10 @@ void tell(control::Answer& answer, const RunRow& row) noexcept {
 #undef HANARE_RUN_TELL
 }
 
-// What a child knows of the others.
-uint32_t sharers_seen = 0;
-uint64_t shared_ns = 0;  // when it asked for its part last
-
-void begin_child() noexcept {
-    report.row = nullptr;
-    report.is_child = true;
-    report.is_attended = false;
-    report.far_bytes = 0;
-    report.share_bytes = 0;
-    sharers_seen = 0;
-    shared_ns = 0;
-    busy.store(false);
-    abandon_control_in_child();
-}
-
-// A child has no attendant, as a process that could not have one: it asks for its part of the
-// budget itself, when it needs memory, now and then.  The others need a moment to make room for it
-// at first.
-void share_budget(pager::Pager&) noexcept {
-    constexpr uint64_t kEveryNs = 100'000'000;
-    if (report.page == nullptr) return;
-    const bool is_first = report.row == nullptr;
-    const uint64_t now_ns = sys::now_ns();
-    if (!is_first && now_ns - shared_ns < kEveryNs &&
-        report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) {
-        return;
-    }
-    shared_ns = now_ns;
-    report_figures();
-    if (report.row == nullptr) return;
-    sharers_seen = report.page->sharers.load();
-    intercept::space()->pool()->shrink_to_budget();
-    if (!is_first) return;
-    wait_for_room(*report.page, report.row, sharers_seen);
-    report_figures();
-}
+// What who has no attendant knows of the others.
+constinit std::atomic<uint32_t> sharers_seen{0};
+constinit std::atomic<uint64_t> shared_ns{0};     // when it asked for its part last
+constinit std::atomic<uint64_t> shared_bytes{0};  // what it had then
 
 }  // namespace
 
@@ -272,7 +240,7 @@ void open_report(const hook::RewriteReport& sites, uint64_t local_bytes) {
     report.local_bytes = local_bytes;
     if (const char* path = std::getenv("HANARE_RUN_PAGE")) report.page = map_page(path);
     if (report.page != nullptr) end_own_rows();
-    intercept::space()->set_child_hooks({.began = begin_child, .needs_memory = share_budget});
+    report.command = sys::thread_name();
 }
 
 void report_figures() noexcept {
@@ -288,9 +256,53 @@ void report_figures() noexcept {
     busy.store(false);
 }
 
-void note_unattended() noexcept {
+void note_attended(bool is_attended) noexcept {
+    report.is_attended = is_attended;
+    intercept::space()->set_attended(is_attended);
+}
+
+bool is_alone() noexcept {
+    return report.page == nullptr ||
+           report.page->sharers.load() <= (report.row != nullptr ? 1U : 0U);
+}
+
+// Now and then, and whenever it has grown by much.  The others need a moment to make room for a
+// child at first.
+void share_budget(pager::Pager& pager) noexcept {
+    constexpr uint64_t kEveryNs = 100'000'000;
+    constexpr uint64_t kStepsOfBudget = 32;
+    if (report.page == nullptr) return;
+    const bool is_first = report.row == nullptr;
+    const uint64_t now_ns = sys::now_ns();
+    const uint64_t bytes = pager.frames().usage().frame_bytes;
+    if (!is_first && now_ns - shared_ns < kEveryNs &&
+        bytes < shared_bytes + report.local_bytes / kStepsOfBudget &&
+        report.page->sharers.load(std::memory_order_relaxed) == sharers_seen) {
+        return;
+    }
+    shared_ns = now_ns;
+    shared_bytes = bytes;
+    report_figures();
+    if (report.row == nullptr) return;
+    sharers_seen = report.page->sharers.load();
+    intercept::space()->pool()->shrink_to_budget();
+    if (!is_first) return;
+    wait_for_room(*report.page, report.row, sharers_seen);
+    report_figures();
+}
+
+void begin_child_report() noexcept {
+    report.row = nullptr;
+    report.is_child = true;
     report.is_attended = false;
-    intercept::space()->set_unattended();
+    report.far_bytes = 0;
+    report.share_bytes = 0;
+    report.command = sys::thread_name();
+    sharers_seen = 0;
+    shared_ns = 0;
+    shared_bytes = 0;
+    busy.store(false);
+    abandon_control_in_child();
 }
 
 void note_answers(bool answers) noexcept {

@@ -8,6 +8,7 @@
 
 #include "control/answer.hpp"
 #include "hook/system_calls.hpp"
+#include "pager/fault/pager.hpp"
 
 namespace hanare::run {
 
@@ -17,8 +18,14 @@ void open_report(const hook::RewriteReport& report, uint64_t local_bytes);
 // Writes how things are now, and adapts the budget, if memory has been adopted.
 void report_figures() noexcept;
 
-// This process has no attendant.
-void note_unattended() noexcept;
+// Whether this process has an attendant; at first it has none.
+void note_attended(bool is_attended) noexcept;
+// Whether the budget belongs to this process alone.
+bool is_alone() noexcept;
+// Who has no attendant asks for its part of the budget itself, when it needs memory.
+void share_budget(pager::Pager& pager) noexcept;
+// In the child of a fork.
+void begin_child_report() noexcept;
 
 // Whether this process tells its figures itself, at a control socket.
 void note_answers(bool answers) noexcept;

@@ -54,7 +54,7 @@ Result<hook::RewriteReport> start() {
     HANARE_TRY_ASSIGN(const intercept::SpaceOptions options, load_space_options());
     give_signal_stack();
     HANARE_TRY_ASSIGN(const hook::RewriteReport report, intercept::begin(options));
-    start_attendant(report, options.pool.local_bytes);
+    prepare_attendant(report, options.pool.local_bytes);
     return report;
 }
 

@@ -122,6 +122,23 @@ class Programs(unittest.TestCase):
                 self.assertGreater(totals["far_bytes_peak"], 30 * MIB)
                 self.assertGreater(totals["sufficient_local_bytes"], 30 * MIB)
 
+    def test_thread_where_one_is_of_use_only(self):
+        program = ("import os; memory = b'x' * (40 << 20); {} "
+                   "print(len(os.listdir('/proc/self/task')))")
+        forking = "os.waitpid(os.fork() or os._exit(0), 0);"
+        # Each: local memory, what the program does besides, and whether it gets a thread.
+        cases = (("256M", "", False), ("256M", forking, True), ("60M", "", True))
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            for local, more, has_thread in cases:
+                with self.subTest(local=local, more=more):
+                    result = run([HANARE, "run", "--local", local, "--store", f"file:{place}",
+                                  sys.executable, "-S", "-c", program.format(more)], place)
+                    self.assertEqual(result[0], 0, result[2])
+                    self.assertEqual(int(result[1]) > 1, has_thread, result[1])
+
+    def test_identity(self):
+        self.compare("identity")
+
     def test_files(self):
         self.compare("files")
 

@@ -6,6 +6,8 @@
 
 #include <sys/syscall.h>
 
+#include <atomic>
+
 #include "hook/rewrite/entry.hpp"
 #include "hook/rewrite/modules.hpp"
 
@@ -61,19 +63,36 @@ Verdict ask_handler(SystemCall& call) {
 // As the program made it, or as the handler answers it.
 void make(SystemCall& call) {
     const uint64_t number = call.number;
-    if (ask_handler(call) == Verdict::kNative) call.finish(raw_system_call(number, call.arguments));
+    const Verdict verdict = ask_handler(call);
+    if (verdict == Verdict::kDone) return;
+    call.finish(raw_system_call(number, call.arguments));
+    if (verdict != Verdict::kThenAfter) return;
+    call.cleared->store(0, std::memory_order_release);
+    if (call.watched->load() != 0) call.after(call);
 }
 
 }  // namespace
 
-void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers) noexcept {
+void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
+                 std::span<const uint32_t> of_buffers) noexcept {
+    const auto want = [](uint32_t number, Wanted wanted) {
+        hanare_hook_wanted[number] = static_cast<uint8_t>(wanted);
+    };
     for (const uint32_t number : numbers) {
         wanted_by_handler[number] = true;
-        hanare_hook_wanted[number] = 1;
+        want(number, Wanted::kAlways);
     }
+    for (const uint32_t number : of_buffers) want(number, Wanted::kWhereMemoryIs);
     handler.store(function, std::memory_order_release);
-    hanare_hook_wanted[SYS_mmap] = 1;
-    hanare_hook_wanted[SYS_munmap] = 1;
+    want(SYS_mmap, Wanted::kAlways);
+    want(SYS_munmap, Wanted::kAlways);
+}
+
+void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept {
+    const uint64_t first = begin / kPlaceBytes;
+    for (uint64_t place = first > 0 ? first - 1 : 0; place <= (end - 1) / kPlaceBytes; ++place) {
+        std::atomic_ref(hanare_hook_places[place % kPlaces]).store(1, std::memory_order_release);
+    }
 }
 
 extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {

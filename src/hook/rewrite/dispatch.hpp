@@ -8,7 +8,8 @@
 
 namespace hanare::hook {
 
-// Before any site is rewritten.  Numbers are below kSystemCallNumbers.
-void set_handler(SystemCallHandler handler, std::span<const uint32_t> numbers) noexcept;
+// Before any site is rewritten.  Numbers are below kSystemCallNumbers; `of_buffers` are among them.
+void set_handler(SystemCallHandler handler, std::span<const uint32_t> numbers,
+                 std::span<const uint32_t> of_buffers) noexcept;
 
 }  // namespace hanare::hook

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the stubs of rewritten system calls enter Hanare.  Of a system call nobody asked for it
-// costs the table look-up.
+// costs the table look-up; of one whose handler is asked for some memory only, another for the
+// buffer and one for the stack.
 //
 // On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
 // destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
@@ -18,13 +19,20 @@
 
 namespace hanare::hook {
 
-static_assert(sizeof(SystemCall) == 72 && offsetof(SystemCall, arguments) == 8 &&
-              offsetof(SystemCall, caller) == 56 && offsetof(SystemCall, stack) == 64);
-static_assert(sizeof hanare_hook_wanted == 0x10000 && kStubBytes == 64 && kStubReturnAt == 56 &&
+static_assert(sizeof(SystemCall) == 104 && offsetof(SystemCall, arguments) == 8 &&
+              offsetof(SystemCall, caller) == 56 && offsetof(SystemCall, stack) == 64 &&
+              offsetof(SystemCall, cleared) == 72 && offsetof(SystemCall, watched) == 80 &&
+              offsetof(SystemCall, after) == 88);
+static_assert(static_cast<int>(Wanted::kWhereMemoryIs) == 2 &&
+              static_cast<int>(Verdict::kNative) == 1 &&
+              static_cast<int>(Verdict::kThenAfter) == 2 && kPlaceBytes == uint64_t{1} << 32);
+static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x10000 &&
+              kStubBytes == 64 && kStubReturnAt == 56 &&
               kStubRedZoneBytes == 128);
 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
+uint8_t hanare_hook_places[kPlaces] = {};
 }
 
 asm(R"(
@@ -37,6 +45,19 @@ hanare_hook_entry:
     .cfi_startproc
     movzwl  %ax, %ecx                   # as much as the table has; the rest is the dispatcher's
     leaq    hanare_hook_wanted(%rip), %r11
+    movzbl  (%r11,%rcx), %ecx           # changes no flags, as all up to where they are saved
+    jrcxz   1f
+    leaq    -2(%rcx), %rcx
+    jrcxz   3f
+    jmp     2f
+3:  movq    %rsi, -8(%rsp)              # bits 32 to 47 of the buffer's address
+    movq    %rsp, -16(%rsp)
+    movzwl  -4(%rsp), %ecx
+    leaq    hanare_hook_places(%rip), %r11
+    movzbl  (%r11,%rcx), %ecx
+    jrcxz   4f
+    jmp     2f
+4:  movzwl  -12(%rsp), %ecx             # and of the stack pointer
     movzbl  (%r11,%rcx), %ecx
     jrcxz   1f
     jmp     2f
@@ -44,7 +65,7 @@ hanare_hook_entry:
     ret
 2:  movq    (%rsp), %rcx                # the return address, in the stub
     leaq    136(%rsp), %r11
-    pushq   %rbp                        # changes no flags, as all up to here
+    pushq   %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
     movq    %rax, %rbp
@@ -57,7 +78,7 @@ hanare_hook_entry:
     .cfi_def_cfa %rbp, 16
     andq    $-64, %rcx
     movq    56(%rcx), %rcx              # where the program goes on
-    subq    $80, %rsp
+    subq    $112, %rsp
     andq    $-16, %rsp
     movq    %rax, (%rsp)
     movq    %rdi, 8(%rsp)
@@ -71,6 +92,8 @@ hanare_hook_entry:
     movq    %rsp, %rdi
     cld
     call    hanare_hook_dispatch
+    cmpl    $2, %eax
+    je      5f
     movq    %rax, %rcx
     movq    (%rsp), %rax
     movq    8(%rsp), %rdi
@@ -85,9 +108,51 @@ hanare_hook_entry:
     sahf                                # and the others
     movq    %r11, %rax
     leave
+    .cfi_remember_state
     .cfi_def_cfa %rsp, 8
     .cfi_restore %rbp
     ret
+    .cfi_restore_state
+5:  movq    (%rsp), %rax                # kThenAfter
+    movq    8(%rsp), %rdi
+    movq    16(%rsp), %rsi
+    movq    24(%rsp), %rdx
+    movq    32(%rsp), %r10
+    movq    40(%rsp), %r8
+    movq    48(%rsp), %r9
+    syscall
+    movq    72(%rsp), %rcx
+    movq    $0, (%rcx)
+    movq    80(%rsp), %rcx
+    cmpl    $0, (%rcx)
+    jne     7f
+6:  movq    %rax, %r11
+    movq    -8(%rbp), %rax
+    addb    $127, %al
+    sahf
+    movq    %r11, %rax
+    leave
+    .cfi_remember_state
+    .cfi_def_cfa %rsp, 8
+    .cfi_restore %rbp
+    movl    $0, %ecx                    # kDone
+    movq    (%rsp), %r11
+    leaq    8(%rsp), %rsp
+    .cfi_def_cfa_offset 0
+    .cfi_register %rip, %r11
+    jmp     *%r11                       # a return would not be foreseen (kThenAfter)
+    .cfi_restore_state
+7:  movq    %rax, (%rsp)
+    movq    %rsp, %rdi
+    call    *88(%rsp)
+    movq    (%rsp), %rax
+    movq    8(%rsp), %rdi
+    movq    16(%rsp), %rsi
+    movq    24(%rsp), %rdx
+    movq    32(%rsp), %r10
+    movq    40(%rsp), %r8
+    movq    48(%rsp), %r9
+    jmp     6b
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry
 

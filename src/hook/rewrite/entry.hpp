@@ -14,9 +14,21 @@ inline constexpr size_t kSystemCallNumbers = 512;
 // The low 16 bits of a number are looked up, without a comparison that would change the flags.
 inline constexpr size_t kWantedBytes = 0x10000;
 
+// Addresses are looked up by their bits 32 to 47.
+inline constexpr uint64_t kPlaceBytes = uint64_t{1} << 32;
+inline constexpr size_t kPlaces = 0x10000;
+
+enum class Wanted : uint8_t {
+    kNot = 0,
+    kAlways = 1,
+    kWhereMemoryIs = 2,  // that the handler cares for, at the second argument or the stack pointer
+};
+
 extern "C" {
-// Not 0: system calls with these low bits go through hanare_hook_dispatch (dispatch.cpp).
+// A Wanted: which system calls with these low bits go through hanare_hook_dispatch (dispatch.cpp).
 extern uint8_t hanare_hook_wanted[kWantedBytes];
+// Not 0: there is memory that the handler cares for, or such memory begins in the next place.
+extern uint8_t hanare_hook_places[kPlaces];
 
 void hanare_hook_entry() noexcept;
 Verdict hanare_hook_dispatch(SystemCall* call);

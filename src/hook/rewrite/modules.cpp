@@ -31,6 +31,7 @@ std::array<const uint8_t*, kModulesMax> withdrawn_ends = {};
 std::atomic<uint32_t> modules_seen{0};
 std::atomic<uint32_t> sites_rewritten{0};
 std::atomic<uint32_t> sites_left{0};
+std::atomic<bool> threads_begin_unseen{false};
 
 // Held by whoever rewrites, or forgets what was rewritten, with signals blocked.
 constinit sys::ProcessLock turn;
@@ -75,6 +76,7 @@ public:
         if (const Result<void> reserved = reserve(); !reserved) {
             stubs_.release();
             sites_left.fetch_add(static_cast<uint32_t>(capacity_));
+            threads_begin_unseen.store(true);
             return reserved;
         }
         if (capacity_ == 0) return {};
@@ -88,6 +90,7 @@ public:
         }
         modules_seen.fetch_add(1);
         const Result<void> written = count_ > 0 ? write() : Result<void>();
+        if (!written) threads_begin_unseen.store(true);
         if (count_ == 0 || !written) stubs_.release();
         const uint32_t rewritten = written ? static_cast<uint32_t>(count_) : 0;
         sites_rewritten.fetch_add(rewritten);
@@ -112,10 +115,15 @@ private:
         // Unwinders know the trampoline of signal handlers by its bytes.
         if (site.number == SYS_rt_sigreturn) return;
         ++found_;
-        if (!site.usable() || site.begin() < taken_until_) return;
         uint8_t* const place = placement_.running(site.syscall);
-        const uint8_t* stub = stubs_.add(site, place);
-        if (stub == nullptr) return;
+        const bool is_usable = site.usable() && site.begin() >= taken_until_;
+        const uint8_t* const stub = is_usable ? stubs_.add(site, place) : nullptr;
+        if (stub == nullptr) {
+            const bool begins_threads =
+                site.number < 0 || site.number == SYS_clone || site.number == SYS_clone3;
+            if (begins_threads) threads_begin_unseen.store(true);
+            return;
+        }
         jumps()[count_++] = {.from = place - site.before_bytes, .to = stub};
         taken_until_ = site.end();
     }
@@ -230,7 +238,8 @@ void finish_withdrawal(const uint8_t* memory, size_t bytes, bool unmapped) noexc
 RewriteReport count_modules() noexcept {
     return {.modules = modules_seen.load(),
             .rewritten = sites_rewritten.load(),
-            .left = sites_left.load()};
+            .left = sites_left.load(),
+            .threads_begin_unseen = threads_begin_unseen.load()};
 }
 
 }  // namespace hanare::hook

@@ -68,6 +68,24 @@ int32_t number_loaded_by(Code instruction) noexcept {
     return number;
 }
 
+// Whether it is one of the usual instructions between that and a system call, which do not change
+// eax: mov and xor of other registers, lea.
+bool keeps_number(Code instruction) noexcept {
+    const bool has_prefix = !instruction.empty() && (instruction[0] & 0xf0) == 0x40;
+    const uint8_t prefix = has_prefix ? instruction[0] : 0;
+    const Code code = instruction.subspan(has_prefix ? 1 : 0);
+    if (code.size() < 2) return false;
+    const auto is_other = [](unsigned number, unsigned extension) {
+        return number != 0 || extension != 0;
+    };
+    const unsigned low = prefix & 1U;   // extends the register of opcodes, and of the operand `rm`
+    const unsigned high = prefix & 4U;  // of the operand `reg`
+    if (code[0] >= 0xb8 && code[0] <= 0xbf) return is_other(code[0] & 7U, low);
+    const bool is_memory = code[1] >> 6 != 3;
+    if (code[0] == 0x31 || code[0] == 0x89) return is_memory || is_other(code[1] & 7U, low);
+    return (code[0] == 0x8b || code[0] == 0x8d) && is_other(code[1] >> 3 & 7U, high);
+}
+
 // Where the jumps of a function lead to near one of its system calls.  Everywhere, if one jumps
 // through a register or a table, or something is not understood.
 class NearTargets {
@@ -194,7 +212,7 @@ public:
         while (!failed_ && at_ < goal) step();
         if (failed_ || at_ != goal) return {};  // in the middle of another instruction
         SyscallSite site{.syscall = syscall};
-        if (steps_ > 0) site.number = number_loaded_by(last());
+        site.number = number();
         choose_window(site, function_, neighbours_in_front());
         return site;
     }
@@ -210,7 +228,17 @@ private:
     size_t start(size_t steps_ago) const noexcept {
         return starts_[(steps_ - steps_ago) % starts_.size()];
     }
-    Code last() const noexcept { return function_.code.subspan(start(1), at_ - start(1)); }
+    // -1: not known.
+    int32_t number() const noexcept {
+        size_t end = at_;
+        for (size_t ago = 1; ago <= std::min(steps_, starts_.size() / 2); ++ago) {
+            const Code instruction = function_.code.subspan(start(ago), end - start(ago));
+            const int32_t loaded = number_loaded_by(instruction);
+            if (loaded >= 0 || !keeps_number(instruction)) return loaded;
+            end = start(ago);
+        }
+        return -1;
+    }
     Neighbours neighbours_in_front() const noexcept {
         Neighbours before;
         for (size_t ago = 1; ago <= std::min(steps_, Neighbours::kMax); ++ago) {

@@ -3,6 +3,7 @@
 // A system call as it arrives from a rewritten site, and what a handler may do with it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,6 +14,11 @@ struct SystemCall {
     uint64_t arguments[6];
     const std::byte* caller;  // where the program goes on
     std::byte* stack;         // the program's stack pointer
+    // Of Verdict::kThenAfter.
+    std::atomic<uintptr_t>* cleared;
+    const std::atomic<uint32_t>* watched;
+    void (*after)(SystemCall& call);
+    void* context;  // the handler's
 
     void finish(int64_t result) noexcept { number = static_cast<uint64_t>(result); }
 };
@@ -20,6 +26,10 @@ struct SystemCall {
 enum class Verdict : uint64_t {
     kDone = 0,    // finish() was called; the program goes on with the result
     kNative = 1,  // the system call is made by the site's stub, as the arguments now say
+    // It is made as the arguments now say, then 0 is stored in `cleared`, and if `watched` is not 0
+    // `after` is called, as the handler was.  Sooner than a handler that makes it and returns:
+    // coming back from the kernel, processors have forgotten where functions return to.
+    kThenAfter = 2,
 };
 
 // Called in the calling thread, on its stack, 128 bytes and a few words below its stack pointer;

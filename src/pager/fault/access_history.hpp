@@ -34,7 +34,8 @@ private:
     // Faults in a row that look random before one is taken to be.
     static constexpr uint32_t kThreshold = 3;
     static constexpr uint32_t kScoreMax = 8;
-    // Steps to a neighbouring part or block, or as far as the one before, after which a thread is taken to go on like this.
+    // Steps to a neighbouring part or block, or as far as the one before, after which a thread is
+    // taken to go on like this.
     static constexpr uint32_t kRunMin = 2;
     // Further steps of that kind, and random faults, that outweigh each other.
     static constexpr uint32_t kRunWeight = 2;

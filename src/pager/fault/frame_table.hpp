@@ -190,6 +190,7 @@ public:
     uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
     void wait_progress(uint32_t seen) noexcept;
     void note_progress() noexcept;
+    const std::atomic<uint32_t>& progress_waiters() const noexcept { return progress_waiters_; }
     bool is_waited_for() const noexcept {
         return progress_waiters_.load(std::memory_order_seq_cst) != 0;
     }

@@ -8,18 +8,17 @@
 namespace hanare::pager {
 
 constinit Holds holds;
+constinit thread_local void* Holds::own_ = nullptr;
 
 namespace {
 
 // A frame below on the same stack is not farther away; what is, may be on another stack.
 constexpr uintptr_t kSameStackBytes = uintptr_t{256} << 10;
 
-[[gnu::tls_model("initial-exec")]] thread_local void* own = nullptr;
-
 }  // namespace
 
 Holds::Thread* Holds::own_thread() noexcept {
-    if (own != nullptr) return static_cast<Thread*>(own);
+    if (own_ != nullptr) return static_cast<Thread*>(own_);
     const uint32_t id = sys::raw_thread_id();
     for (uint32_t index = 0; index < kThreadsMax; ++index) {
         Thread& thread = threads_[index];
@@ -30,15 +29,15 @@ Holds::Thread* Holds::own_thread() noexcept {
         uint32_t count = count_.load();
         while (count <= index && !count_.compare_exchange_weak(count, index + 1)) {
         }
-        own = &thread;
+        own_ = &thread;
         return &thread;
     }
     return nullptr;
 }
 
 void Holds::drop_left(uintptr_t stack) noexcept {
-    if (own == nullptr) return;
-    for (Hold& hold : static_cast<Thread*>(own)->holds) {
+    if (own_ == nullptr) return;
+    for (Hold& hold : static_cast<Thread*>(own_)->holds) {
         const uintptr_t other = hold.stack.load(std::memory_order_relaxed);
         if (other <= stack && stack - other <= kSameStackBytes) release(hold);
     }
@@ -88,7 +87,7 @@ void Holds::forget_others_in_child() noexcept {
     const uint32_t count = count_.load();
     for (uint32_t index = 0; index < count; ++index) {
         Thread& thread = threads_[index];
-        if (&thread == own) {
+        if (&thread == own_) {
             thread.owner.store(sys::raw_thread_id());
             continue;
         }

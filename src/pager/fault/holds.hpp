@@ -31,6 +31,23 @@ public:
     // From now on [begin, end) does not leave, once it is there.  `stack`: the caller's stack
     // pointer.  nullptr where there are too many threads or holds.
     Hold* publish(uintptr_t begin, uintptr_t end, uintptr_t stack) noexcept;
+    // The same of a thread that holds nothing; nullptr for others.  `is_alone`: there is no other
+    // thread, of whomever.
+    [[gnu::always_inline]] Hold* publish_only(uintptr_t begin, uintptr_t end, uintptr_t stack,
+                                              bool is_alone) noexcept {
+        auto* const thread = static_cast<Thread*>(own_);
+        if (thread == nullptr) return publish(begin, end, stack);
+        Hold& hold = thread->holds[0];
+        if (hold.end.load(std::memory_order_relaxed) != 0) return nullptr;
+        hold.stack.store(stack, std::memory_order_relaxed);
+        hold.begin.store(begin, std::memory_order_relaxed);
+        if (is_alone) {
+            hold.end.store(end, std::memory_order_relaxed);
+        } else {
+            hold.end.exchange(end, std::memory_order_seq_cst);
+        }
+        return &hold;
+    }
     // A system call begins: what the calling thread still holds for calls at that stack pointer, or
     // below on the same stack, was left without being released.
     void drop_left(uintptr_t stack) noexcept;
@@ -61,6 +78,8 @@ private:
     bool cover_slow(const std::byte* memory, size_t bytes, uint32_t count) const noexcept;
     Thread* own_thread() noexcept;
     void release_dead() noexcept;
+
+    [[gnu::tls_model("initial-exec")]] static thread_local constinit void* own_;
 
     Thread threads_[kThreadsMax];
     std::atomic<uint32_t> count_{0};  // of threads_ that have been in use

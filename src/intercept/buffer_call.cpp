@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "intercept/buffer_call.hpp"
+
+#include "intercept/far_arguments.hpp"
+#include "intercept/file_kinds.hpp"
+#include "pager/fault/holds.hpp"
+#include "pager/fault/pager.hpp"
+#include "pager/fault/residency.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::intercept {
+
+using hook::SystemCall;
+using hook::Verdict;
+
+namespace {
+
+// Whether the program may use what of [begin, end) is in the block, and no fault is needed for
+// that.
+bool is_part_there(const pager::Region& region, uint32_t index, uint64_t begin, uint64_t end,
+                   bool write) {
+    const auto* const from = reinterpret_cast<const std::byte*>(begin);
+    const auto* const last_byte = reinterpret_cast<const std::byte*>(end - 1);
+    const uint32_t first_part = index == region.index_of(from) ? region.part_of(from) : 0;
+    const uint32_t last_part = index == region.index_of(last_byte) ? region.part_of(last_byte)
+                                                                   : region.parts_per_block - 1;
+    return pager::are_present(region, index, first_part, last_part, write);
+}
+
+[[gnu::always_inline]] inline bool is_there(const pager::Region& region, uint64_t begin,
+                                            uint64_t end, bool write) {
+    uint32_t index = region.index_of(reinterpret_cast<const std::byte*>(begin));
+    const uint32_t last = region.index_of(reinterpret_cast<const std::byte*>(end - 1));
+    for (; index <= last; ++index) {
+        const uint8_t access = region.access_of(index).load(std::memory_order_relaxed);
+        if ((access & pager::block_access::kUsable) == 0) return false;
+        // As it is with most of what is in use.
+        const uint32_t word = region.block(index).load();
+        if (pager::block_word::state(word) == pager::BlockState::kWritable) continue;
+        if (!is_part_there(region, index, begin, end, write)) return false;
+    }
+    return true;
+}
+
+// Somebody waits for what was held.
+void note_progress(SystemCall& call) {
+    const auto note = [](void* frames) {
+        const sys::SignalBlockButFaults signals;
+        static_cast<pager::FrameTable*>(frames)->note_progress();
+    };
+    hook::hanare_hook_with_vector_registers(note, call.context);
+}
+
+}  // namespace
+
+bool BufferCalls::are(const SystemCallArguments& row) noexcept {
+    using Size = ArgumentSize::Kind;
+    if (row.pointers().size() != 1) return false;
+    const Argument& pointer = row.pointers()[0];
+    const bool is_buffer = pointer.kind == ArgumentKind::kIn ||
+                           pointer.kind == ArgumentKind::kOut ||
+                           pointer.kind == ArgumentKind::kInOut;
+    const bool is_told = pointer.size.kind == Size::kFixed ||
+                         (pointer.size.kind == Size::kCounted && pointer.size.argument == 2);
+    return is_buffer && is_told && pointer.index == 1 && pointer.size.unit != 0 &&
+           !pointer.holds_addresses && !pointer.kept && !pointer.uncertain;
+}
+
+void BufferCalls::add(const SystemCallArguments& row) noexcept {
+    const Argument& pointer = row.pointers()[0];
+    buffers_[row.number] = {.unit = pointer.size.unit,
+                            .extra = pointer.size.extra,
+                            .is_counted = pointer.size.kind == ArgumentSize::Kind::kCounted,
+                            .is_count_int = pointer.size.is_int,
+                            .is_written = pointer.kind != ArgumentKind::kIn,
+                            .may_block = row.may_block};
+}
+
+bool BufferCalls::answer(Space& space, SystemCall& call, Verdict& verdict) const {
+    if (call.number >= kSystemCallsMax || buffers_[call.number].unit == 0) return false;
+    const Buffer& buffer = buffers_[call.number];
+    const uint64_t told =
+        buffer.is_count_int ? static_cast<uint32_t>(call.arguments[2]) : call.arguments[2];
+    const uint64_t bytes = (buffer.is_counted ? told * buffer.unit : buffer.unit) + buffer.extra;
+    const uint64_t begin = call.arguments[1];
+    const auto stack = reinterpret_cast<uintptr_t>(call.stack);
+    if (hook::is_near_handlers_memory(stack) && space.contains(stack)) return false;
+    const size_t area = space.area_of(begin);
+    if (area == Space::kAreas) {
+        verdict = Verdict::kNative;
+        return !space.overlaps(begin, begin + bytes);
+    }
+    if (bytes == 0 || bytes > piece_bytes.load(std::memory_order_relaxed)) return false;
+    if (buffer.may_block && !transfers_promptly(call.arguments[0])) return false;
+    pager::Region* const region = space.region_at(area);
+    if (region == nullptr || begin + bytes > reinterpret_cast<uintptr_t>(region->end())) {
+        return false;
+    }
+    // Published first, then looked at: whoever evicts does it the other way round.
+    pager::Holds::Hold* const hold =
+        pager::holds.publish_only(begin, begin + bytes, stack, !space.has_threads());
+    if (hold == nullptr) return false;
+    if (!is_there(*region, begin, begin + bytes, buffer.is_written)) {
+        pager::Holds::release(*hold);
+        return false;
+    }
+    space.count_protected_call();
+    pager::FrameTable& frames = region->pager->frames();
+    call.cleared = &hold->end;
+    call.watched = &frames.progress_waiters();
+    call.after = note_progress;
+    call.context = &frames;
+    verdict = Verdict::kThenAfter;
+    return true;
+}
+
+}  // namespace hanare::intercept
