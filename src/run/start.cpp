@@ -21,7 +21,7 @@ namespace {
 using telemetry::LogLevel;
 
 constexpr uint64_t kBeginBytesMax = 8 * kMiB;
-constexpr uint64_t kBeginShare = 16;  // of local memory
+constexpr uint64_t kBeginShare = 64;  // of local memory
 constexpr uint64_t kThresholdBytes = 128 * kKiB;
 constexpr size_t kHandlerBytes = 64 * kKiB;
 

@@ -24,8 +24,9 @@ from runner import Run
 
 LIMIT_SHARE = 0.25
 LIMIT_EXTRA_BYTES = 64 * MIB
-# For what Hanare does not keep: text, stacks, small mappings, page tables, Hanare itself.
-RESERVE_BYTES = 16 * MIB
+# For what Hanare does not keep: kernel memory, and page tables, which grow with the program.
+RESERVE_BYTES = 6 * MIB
+RESERVE_SHARE = 1 / 64
 LOCAL_BYTES_MIN = 16 * MIB
 FIRST_TIMEOUT_S = 600
 TIMEOUT_S_MIN = 60
@@ -55,7 +56,8 @@ def local_bytes(peak_bytes, has_cgroups):
     """The budget of `hanare run`: one rule for all programs."""
     if not has_cgroups:
         return max(int(peak_bytes * LIMIT_SHARE), LOCAL_BYTES_MIN)
-    return max(limit_bytes(peak_bytes) - RESERVE_BYTES, LOCAL_BYTES_MIN)
+    reserve_bytes = RESERVE_BYTES + int(peak_bytes * RESERVE_SHARE)
+    return max(limit_bytes(peak_bytes) - reserve_bytes, LOCAL_BYTES_MIN)
 
 
 def environment(program, directory):

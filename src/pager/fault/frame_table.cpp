@@ -27,7 +27,7 @@ constexpr uint64_t kDescriptorsBytes = 4096;
 
 // Of blocks that were withdrawn to see whether they are used again: one part in so many of the
 // budget.
-constexpr uint64_t kHiddenShare = 4;
+constexpr uint64_t kHiddenShare = 2;
 // What is kept free is less by so much where single parts are what is needed, which is so unless
 // whole blocks are more than one of so many needs.
 constexpr uint64_t kPartsLowWaterShare = 8;

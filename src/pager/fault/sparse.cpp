@@ -29,9 +29,9 @@ using block_word::kStored;
 
 namespace {
 
-// A block of whose parts one in so many are used in their time on the shelf is in dense use, and
-// remains so while it is one in so many at least.
-constexpr uint32_t kDenseShare = 2;
+// A block of whose parts at most one in so many is not used in its time on the shelf is in dense
+// use, and remains so while one in so many is used at least.
+constexpr uint32_t kUnusedShare = 4;
 constexpr uint32_t kStillDenseShare = 4;
 
 uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
@@ -215,7 +215,8 @@ hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept 
     uint32_t flags = 0;
     const int error = take_run_from_shelf(frame, fault.part, 1, fault.write);
     const auto back = static_cast<uint32_t>(std::popcount(frame.present));
-    if (frame.counts_use && back * kDenseShare >= region.parts_per_block) {
+    const uint32_t unused = region.parts_per_block - back;
+    if (frame.counts_use && unused * kUnusedShare <= region.parts_per_block) {
         note_neighbours(frame);
         end_test(frame, true);
         frame.counts_use = false;
