@@ -26,7 +26,10 @@ std::unexpected<Error> fail_errno(hanare_status status, int os_errno, const char
     std::vsnprintf(error.text, sizeof error.text, format, arguments);
     va_end(arguments);
     const size_t used = std::strlen(error.text);
-    std::snprintf(error.text + used, sizeof error.text - used, ": %s", std::strerror(os_errno));
+    // Not translated, which may allocate.
+    const char* const description = strerrordesc_np(os_errno);
+    std::snprintf(error.text + used, sizeof error.text - used, ": %s",
+                  description != nullptr ? description : "unknown error");
     return std::unexpected(error);
 }
 

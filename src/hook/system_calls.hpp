@@ -19,10 +19,9 @@
 namespace hanare::hook {
 
 struct RewriteReport {
-    uint32_t modules = 0;               // that have system calls
-    uint32_t rewritten = 0;             // sites
-    uint32_t left = 0;                  // sites whose surroundings do not allow it
-    bool threads_begin_unseen = false;  // some of these may make threads
+    uint32_t modules = 0;    // that have system calls
+    uint32_t rewritten = 0;  // sites
+    uint32_t left = 0;       // sites whose surroundings do not allow it
 };
 
 // From now on `handler` is called instead of the system calls with these numbers (of the x86-64
@@ -45,5 +44,10 @@ void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept;
 
 // With what has been loaded since.  Any thread.
 RewriteReport rewrite_report() noexcept;
+
+// Some of what is not caught may make threads.  Any thread; async-signal-safe.
+[[gnu::always_inline]] inline bool threads_begin_unseen() noexcept {
+    return hanare_hook_threads_begin_unseen.load(std::memory_order_relaxed);
+}
 
 }  // namespace hanare::hook

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/buffer_call.hpp"
 
+#include <sys/syscall.h>
+
 #include "intercept/far_arguments.hpp"
 #include "intercept/file_kinds.hpp"
 #include "pager/fault/holds.hpp"
@@ -62,8 +64,12 @@ bool BufferCalls::are(const SystemCallArguments& row) noexcept {
                            pointer.kind == ArgumentKind::kInOut;
     const bool is_told = pointer.size.kind == Size::kFixed ||
                          (pointer.size.kind == Size::kCounted && pointer.size.argument == 2);
-    return is_buffer && is_told && pointer.index == 1 && pointer.size.unit != 0 &&
-           !pointer.holds_addresses && !pointer.kept && !pointer.uncertain;
+    // Only of a file it is known whether a call on it waits for anybody.
+    const bool is_of_file = row.number == SYS_read || row.number == SYS_write ||
+                            row.number == SYS_pread64 || row.number == SYS_pwrite64;
+    return (is_of_file || !row.may_block) && is_buffer && is_told && pointer.index == 1 &&
+           pointer.size.unit != 0 && !pointer.holds_addresses && !pointer.kept &&
+           !pointer.uncertain;
 }
 
 void BufferCalls::add(const SystemCallArguments& row) noexcept {

@@ -89,17 +89,24 @@ void call_keeper(void*) {
     the_space->hooks().needs_keeper();
 }
 
+// Private memory that the kernel is about to map for the program.
+uint64_t plain_bytes(const SystemCall& call) {
+    const uint64_t(&a)[6] = call.arguments;
+    const bool is_private = (a[3] & MAP_TYPE) == MAP_PRIVATE;
+    const bool is_written = (a[3] & MAP_ANONYMOUS) != 0 || (a[2] & PROT_WRITE) != 0;
+    if (call.number == SYS_mmap) return is_private && is_written ? a[1] : 0;
+    return call.number == SYS_mremap && a[2] > a[1] ? a[2] - a[1] : 0;
+}
+
 Verdict handle_memory(SystemCall& call) {
-    if (!concerns_space(call)) {
-        const bool is_plain = call.number == SYS_mmap && (call.arguments[3] & MAP_ANONYMOUS) != 0;
-        if (is_plain && the_space->note_plain(call.arguments[1])) {
+    SpaceCall asked{call, kKernelAnswers};
+    if (concerns_space(call)) hook::hanare_hook_with_vector_registers(answer, &asked);
+    if (asked.result == kKernelAnswers) {
+        if (the_space->note_plain(plain_bytes(call))) {
             hook::hanare_hook_with_vector_registers(call_keeper, nullptr);
         }
         return Verdict::kNative;
     }
-    SpaceCall asked{call, kKernelAnswers};
-    hook::hanare_hook_with_vector_registers(answer, &asked);
-    if (asked.result == kKernelAnswers) return Verdict::kNative;
     call.finish(asked.result);
     return Verdict::kDone;
 }
@@ -137,8 +144,10 @@ Verdict handle_mask(SystemCall& call) {
     return Verdict::kDone;
 }
 
+// Not in the handler by which libc makes other threads change: it may interrupt one that holds what
+// others wait for, and libc's caller changes last.
 void tell_identity(void*) {
-    if (the_space->hooks().has_other_identity == nullptr) return;
+    if (the_space->hooks().has_other_identity == nullptr || sys::is_in_change_of_user()) return;
     const sys::SignalBlockButFaults signals;
     the_space->hooks().has_other_identity();
 }

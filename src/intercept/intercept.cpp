@@ -39,7 +39,7 @@ std::vector<uint32_t> buffer_calls() {
     std::vector<uint32_t> numbers;
     for (const uint32_t number : calls_with_addresses()) {
         const SystemCallArguments& row = arguments_of(number);
-        if (!BufferCalls::are(row) || number == SYS_setgroups) continue;
+        if (!BufferCalls::are(row) || number == SYS_io_setup) continue;  // which is refused
         add_buffer_call(row);
         numbers.push_back(number);
     }
@@ -59,7 +59,6 @@ Result<hook::RewriteReport> begin(const SpaceOptions& options) {
     HANARE_TRY_ASSIGN(
         const hook::RewriteReport report,
         hook::intercept_system_calls(handle_system_call, wanted_calls(), buffer_calls()));
-    if (report.threads_begin_unseen) made->note_threads();
     made->adopt_static_memory();
     return report;
 }

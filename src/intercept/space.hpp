@@ -114,11 +114,14 @@ public:
     // Counts memory that is not adopted.  True when somebody should watch it from now on.
     bool note_plain(uint64_t bytes) noexcept {
         if (!is_open() || is_attended_.load(std::memory_order_relaxed)) return false;
+        if (bytes == 0) return false;
         const uint64_t before = plain_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-        return before < plain_bytes_max() && before + bytes >= plain_bytes_max();
+        return before + bytes >= plain_bytes_max();
     }
     // Whether the process has, or has had, more than one thread; the keeper's counts.
-    bool has_threads() const noexcept { return has_threads_.load(std::memory_order_relaxed); }
+    bool has_threads() const noexcept {
+        return has_threads_.load(std::memory_order_relaxed) || hook::threads_begin_unseen();
+    }
     void note_threads() noexcept { has_threads_.store(true, std::memory_order_relaxed); }
     uint64_t forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
 

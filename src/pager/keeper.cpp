@@ -59,6 +59,12 @@ void Keeper::resume() noexcept {
     sys::futex_wake_all(pausing_);
 }
 
+void Keeper::forget_in_child() noexcept {
+    works_.store(false);
+    paused_.store(0);
+    pausing_.store(0);
+}
+
 void Keeper::stay_paused() noexcept {
     paused_.store(1, std::memory_order_seq_cst);
     sys::futex_wake_all(paused_);

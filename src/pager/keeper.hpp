@@ -47,6 +47,8 @@ public:
     // a transfer.
     void pause() noexcept;
     void resume() noexcept;
+    // In the child of a fork there is none, whatever the parent's was about to do.
+    void forget_in_child() noexcept;
 
     // From now on the keeper's thread calls `readable` when the descriptor is, soon if not at once;
     // -1: no more, though a call may be under way.  It neither waits nor allocates, nor takes a

@@ -242,6 +242,7 @@ void Pool::finish_fork(uint32_t row, int child) noexcept {
 int Pool::become_child(uint32_t row, const ForeignMemory& foreign,
                        void (*on_need)(Pager& pager) noexcept) noexcept {
     slots_->become_child(row);
+    keeper_->forget_in_child();
     pager_->become_child(on_need);
     if (const int error = engine_->become_child(); error != 0) return error;
     if (const int error = frames_.watch_arenas(*engine_); error != 0) return error;

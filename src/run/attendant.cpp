@@ -16,7 +16,6 @@
 #include "sys/process_lock.hpp"
 #include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
-#include "sys/thread_count.hpp"
 #include "telemetry/log.hpp"
 #include "telemetry/raw_line.hpp"
 
@@ -90,8 +89,6 @@ void tick() noexcept {
 }
 
 void attend(void*) {
-    const sys::OwnThread own;
-    is_there.store(true);
     note_attended(true);
     intercept::space()->pool()->keeper().serve(tick, kReportEvery_ms);
 }
@@ -111,9 +108,15 @@ bool call_attendant() noexcept {
     if (is_called.exchange(true)) return is_there.load();
     const sys::SignalBlock inherited_by_the_thread;
     intercept::space()->note_threads();
+    // Before it has begun: who changes the user now must not go on without it.
+    is_there.store(true);
     const int error = thread->start(attend, nullptr);
-    if (error != 0) note_absence(error);
-    return error == 0;
+    if (error == 0) return true;
+    is_there.store(false);
+    identity_wanted.store(0);
+    sys::futex_wake_all(identity_wanted);
+    note_absence(error);
+    return false;
 }
 
 bool has_taken_half(pager::Pager& pager) noexcept {
@@ -139,7 +142,9 @@ void pass_identity_on() noexcept {
     identity.take_from_caller();
     identity_wanted.store(1);
     if (identity_changes != nullptr) identity_changes->post();
-    while (identity_wanted.load() != 0) sys::futex_wait(identity_wanted, 1);
+    while (is_there.load() && identity_wanted.load() != 0) {
+        sys::futex_wait(identity_wanted, 1, kReportEvery_ms);
+    }
 }
 
 void tell_failure() noexcept {

@@ -28,6 +28,12 @@ void set_signal_mask(const sigset_t& mask, sigset_t* saved) noexcept {
     raw::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, saved, kKernelSigsetBytes);
 }
 
+bool is_in_change_of_user() noexcept {
+    SignalBits blocked = 0;
+    raw::syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, kKernelSigsetBytes);
+    return (blocked & ~kEverySignal) != 0;
+}
+
 void drop_pending_signal(int number) noexcept {
     const int saved_errno = errno;
     const SignalBits wanted = SignalBits{1} << (number - 1);

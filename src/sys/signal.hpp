@@ -42,6 +42,9 @@ private:
     sigset_t saved_;
 };
 
+// Whether the calling thread is in libc's handler of that signal.  Async-signal-safe.
+bool is_in_change_of_user() noexcept;
+
 // Forgets this signal if it is pending for the calling thread.  Async-signal-safe.
 void drop_pending_signal(int number) noexcept;
 

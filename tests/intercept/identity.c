@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that gives up its rights when it has long been running: whatever threads there are
-// have given them up when setuid returns.
+// A program that changes its user while its threads fault and fork, and gives up its rights when it
+// has long been running: whatever threads there are have given them up when setuid returns.
+#include "far.h"
+
 #include <dirent.h>
 #include <grp.h>
-
-#include "far.h"
+#include <stdatomic.h>
+#include <sys/wait.h>
 
 enum { kBytes = 48 * 1024 * 1024, kUser = 61235, kGroup = 61236, kOther = 61237 };
 
@@ -49,11 +51,46 @@ static void check_thread(const char* thread, int is_root) {
     fclose(status);
 }
 
+enum { kChanges = 200 };
+static atomic_int is_over;
+
+static void* walk(void* memory) {
+    while (!is_over) CHECK(holds(memory, kBytes, 1));
+    return NULL;
+}
+
+static void* fork_on(void* memory) {
+    while (!is_over) {
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(holds(memory, PAGE, 1) ? 0 : 1);
+        int status = -1;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    return NULL;
+}
+
+static void change_beside_threads(unsigned char* memory) {
+    void* (*const bodies[])(void*) = {walk, walk, fork_on};
+    pthread_t threads[3];
+    for (int i = 0; i < 3; ++i) {
+        CHECK(pthread_create(&threads[i], NULL, bodies[i], memory) == 0);
+    }
+    const uid_t before = geteuid();
+    for (int i = 0; i < kChanges; ++i) {
+        const uid_t user = before == 0 && i % 2 == 0 ? kUser : before;
+        CHECK(setresuid((uid_t)-1, user, (uid_t)-1) == 0);
+    }
+    is_over = 1;
+    for (int i = 0; i < 3; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 int main(void) {
     unsigned char* const memory = malloc(kBytes);
     CHECK(memory != NULL);
     fill(memory, kBytes, 1);
     CHECK(holds(memory, kBytes, 1));
+    change_beside_threads(memory);
     const int is_root = geteuid() == 0;
     if (is_root) {
         const gid_t other = kOther;

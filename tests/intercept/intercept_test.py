@@ -6,6 +6,7 @@ must tell of far memory.  INTERCEPT_WORK=10 makes those that work at random do t
 """
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -135,6 +136,16 @@ class Programs(unittest.TestCase):
                                   sys.executable, "-S", "-c", program.format(more)], place)
                     self.assertEqual(result[0], 0, result[2])
                     self.assertEqual(int(result[1]) > 1, has_thread, result[1])
+
+    # Programs have another way then.  Its argument is no far memory.
+    def test_asynchronous_transfers_are_refused(self):
+        program = ("import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
+                   "print([libc.syscall(number, 1, ctypes.byref(ctypes.create_string_buffer(200)))"
+                   " == -1 and ctypes.get_errno() for number in (206, 425)])")
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            result = run([HANARE, "run", "--local", "64M", "--store", f"file:{place}",
+                          sys.executable, "-c", program], place)
+        self.assertEqual(result[:2], (0, f"{[errno.ENOSYS] * 2}\n"), result[2])
 
     def test_identity(self):
         self.compare("identity")

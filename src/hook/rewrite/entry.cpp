@@ -33,6 +33,7 @@ static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
 uint8_t hanare_hook_places[kPlaces] = {};
+constinit std::atomic<bool> hanare_hook_threads_begin_unseen{false};
 }
 
 asm(R"(

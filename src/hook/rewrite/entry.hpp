@@ -3,6 +3,7 @@
 // The way from a stub to the dispatcher (entry.cpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,6 +30,9 @@ extern "C" {
 extern uint8_t hanare_hook_wanted[kWantedBytes];
 // Not 0: there is memory that the handler cares for, or such memory begins in the next place.
 extern uint8_t hanare_hook_places[kPlaces];
+
+// threads_begin_unseen() (system_calls.hpp).
+extern std::atomic<bool> hanare_hook_threads_begin_unseen;
 
 void hanare_hook_entry() noexcept;
 Verdict hanare_hook_dispatch(SystemCall* call);

@@ -31,7 +31,6 @@ std::array<const uint8_t*, kModulesMax> withdrawn_ends = {};
 std::atomic<uint32_t> modules_seen{0};
 std::atomic<uint32_t> sites_rewritten{0};
 std::atomic<uint32_t> sites_left{0};
-std::atomic<bool> threads_begin_unseen{false};
 
 // Held by whoever rewrites, or forgets what was rewritten, with signals blocked.
 constinit sys::ProcessLock turn;
@@ -76,7 +75,7 @@ public:
         if (const Result<void> reserved = reserve(); !reserved) {
             stubs_.release();
             sites_left.fetch_add(static_cast<uint32_t>(capacity_));
-            threads_begin_unseen.store(true);
+            hanare_hook_threads_begin_unseen.store(true);
             return reserved;
         }
         if (capacity_ == 0) return {};
@@ -90,7 +89,7 @@ public:
         }
         modules_seen.fetch_add(1);
         const Result<void> written = count_ > 0 ? write() : Result<void>();
-        if (!written) threads_begin_unseen.store(true);
+        if (!written) hanare_hook_threads_begin_unseen.store(true);
         if (count_ == 0 || !written) stubs_.release();
         const uint32_t rewritten = written ? static_cast<uint32_t>(count_) : 0;
         sites_rewritten.fetch_add(rewritten);
@@ -121,7 +120,7 @@ private:
         if (stub == nullptr) {
             const bool begins_threads =
                 site.number < 0 || site.number == SYS_clone || site.number == SYS_clone3;
-            if (begins_threads) threads_begin_unseen.store(true);
+            if (begins_threads) hanare_hook_threads_begin_unseen.store(true);
             return;
         }
         jumps()[count_++] = {.from = place - site.before_bytes, .to = stub};
@@ -238,8 +237,7 @@ void finish_withdrawal(const uint8_t* memory, size_t bytes, bool unmapped) noexc
 RewriteReport count_modules() noexcept {
     return {.modules = modules_seen.load(),
             .rewritten = sites_rewritten.load(),
-            .left = sites_left.load(),
-            .threads_begin_unseen = threads_begin_unseen.load()};
+            .left = sites_left.load()};
 }
 
 }  // namespace hanare::hook

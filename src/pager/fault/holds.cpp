@@ -48,8 +48,7 @@ Holds::Hold* Holds::publish(uintptr_t begin, uintptr_t end, uintptr_t stack) noe
     if (thread == nullptr) return nullptr;
     for (Hold& hold : thread->holds) {
         if (hold.end.load(std::memory_order_relaxed) != 0) continue;
-        hold.stack.store(stack, std::memory_order_relaxed);
-        hold.begin.store(begin, std::memory_order_relaxed);
+        claim(hold, begin, stack);
         hold.end.exchange(end, std::memory_order_seq_cst);
         return &hold;
     }

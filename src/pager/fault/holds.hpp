@@ -39,10 +39,10 @@ public:
         if (thread == nullptr) return publish(begin, end, stack);
         Hold& hold = thread->holds[0];
         if (hold.end.load(std::memory_order_relaxed) != 0) return nullptr;
-        hold.stack.store(stack, std::memory_order_relaxed);
-        hold.begin.store(begin, std::memory_order_relaxed);
+        claim(hold, begin, stack);
         if (is_alone) {
             hold.end.store(end, std::memory_order_relaxed);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
         } else {
             hold.end.exchange(end, std::memory_order_seq_cst);
         }
@@ -70,6 +70,15 @@ public:
     void forget_others_in_child() noexcept;
 
 private:
+    // Of the own thread's: a signal handler that publishes meanwhile takes another one.
+    [[gnu::always_inline]] static void claim(Hold& hold, uintptr_t begin,
+                                             uintptr_t stack) noexcept {
+        hold.end.store(UINTPTR_MAX, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        hold.stack.store(stack, std::memory_order_relaxed);
+        hold.begin.store(begin, std::memory_order_relaxed);
+    }
+
     struct alignas(64) Thread {
         std::atomic<uint32_t> owner{0};
         Hold holds[kPerThread];
