@@ -20,6 +20,12 @@ namespace hanare::sys {
 
 namespace {
 
+#if defined(HANARE_ASAN) || defined(HANARE_TSAN)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
 constexpr size_t kStackBytes = 256 * kKiB;
 // More than libc's record of a thread has ever had (2,304 bytes in glibc 2.36).
 constexpr size_t kRecordBytes = 16 * kKiB;
@@ -65,9 +71,9 @@ Record* current_record() noexcept {
 }  // namespace
 
 Result<void> BareThread::prepare() {
-#if defined(HANARE_ASAN) || defined(HANARE_TSAN)
-    return fail(HANARE_STATUS_NOT_SUPPORTED, "a sanitizer has to know all threads");
-#else
+    if (kIsSanitized) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED, "a sanitizer has to know all threads");
+    }
     const LibcMeans libc;
     if (!libc.are_there()) {
         return fail(HANARE_STATUS_NOT_SUPPORTED,
@@ -94,7 +100,6 @@ Result<void> BareThread::prepare() {
     begin_in_libc_ = libc.begin;
     thread_pointer_ = reinterpret_cast<std::byte*>(record);
     return {};
-#endif
 }
 
 void BareThread::begin(BareThread* self) noexcept {
