@@ -100,7 +100,7 @@ void Space::open() {
         failed_ = true;
         std::snprintf(failure_, sizeof failure_, "%s", opened.error().text);
     } else {
-        set_attended(is_attended_.load());
+        ask_while_unattended();
         open_mappings();
         if (areas_[kMappings]) open_heap();
         look_for_shortage();
@@ -118,15 +118,17 @@ void Space::wait_until_decided() const noexcept {
 // The program has one thread.
 void Space::set_hooks(const Hooks& hooks) {
     hooks_ = hooks;
-    set_attended(is_attended_.load());
+    ask_while_unattended();
     if (is_decided() && hooks_.opened != nullptr) hooks_.opened();
 }
 
-void Space::set_attended(bool is_attended) noexcept {
-    is_attended_.store(is_attended);
-    if (pool_ != nullptr) {
-        pool_->pager().set_on_need(is_attended ? nullptr : hooks_.needs_memory);
-    }
+void Space::set_attended() noexcept {
+    is_attended_.store(true);
+    pool_->pager().set_on_need(nullptr);
+}
+
+void Space::ask_while_unattended() noexcept {
+    if (pool_ != nullptr && !is_attended_.load()) pool_->pager().set_on_need(hooks_.needs_memory);
 }
 
 Result<void> Space::open_pool() {

@@ -109,8 +109,8 @@ public:
     };
     void set_hooks(const Hooks& hooks);
     const Hooks& hooks() const noexcept { return hooks_; }
-    // Whether a thread does in the background what a keeper does.  Not in a child of a fork.
-    void set_attended(bool is_attended) noexcept;
+    // A thread does in the background what a keeper does from now on; but not in a child of a fork.
+    void set_attended() noexcept;
     // Counts memory that is not adopted.  True when somebody should watch it from now on.
     bool note_plain(uint64_t bytes) noexcept {
         if (!is_open() || is_attended_.load(std::memory_order_relaxed)) return false;
@@ -140,6 +140,7 @@ private:
     Result<void> open_pool() HANARE_REQUIRES(lock_);
     void open_mappings() HANARE_REQUIRES(lock_);
     void open_heap() HANARE_REQUIRES(lock_);
+    void ask_while_unattended() noexcept;
     uint64_t plain_bytes_max() const noexcept { return options_.pool.local_bytes / 4; }
     uint64_t area_alignment() const {
         return std::max(options_.pool.block_bytes, uint64_t{kHugePageBytes});

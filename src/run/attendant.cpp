@@ -89,7 +89,7 @@ void tick() noexcept {
 }
 
 void attend(void*) {
-    note_attended(true);
+    note_attended();
     intercept::space()->pool()->keeper().serve(tick, kReportEvery_ms);
 }
 

@@ -256,9 +256,9 @@ void report_figures() noexcept {
     busy.store(false);
 }
 
-void note_attended(bool is_attended) noexcept {
-    report.is_attended = is_attended;
-    intercept::space()->set_attended(is_attended);
+void note_attended() noexcept {
+    report.is_attended = true;
+    intercept::space()->set_attended();
 }
 
 bool is_alone() noexcept {

@@ -18,8 +18,8 @@ void open_report(const hook::RewriteReport& report, uint64_t local_bytes);
 // Writes how things are now, and adapts the budget, if memory has been adopted.
 void report_figures() noexcept;
 
-// Whether this process has an attendant; at first it has none.
-void note_attended(bool is_attended) noexcept;
+// From now on this process has an attendant.
+void note_attended() noexcept;
 // Whether the budget belongs to this process alone.
 bool is_alone() noexcept;
 // Who has no attendant asks for its part of the budget itself, when it needs memory.

@@ -5,8 +5,7 @@
 #include "sys/bare_thread.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <cstddef>
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <sched.h>

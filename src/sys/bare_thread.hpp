@@ -34,8 +34,6 @@ public:
     int start(void (*body)(void* argument), void* argument) noexcept;
     // Waits until it has ended, if it runs.  Async-signal-safe.
     void join() noexcept;
-    // In the child of a fork it does not exist.
-    void forget() noexcept { runs_.store(0); }
 
 private:
     static constexpr size_t kAffinityBytes = 128;  // 1024 processors

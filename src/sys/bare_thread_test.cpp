@@ -5,15 +5,12 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <string>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
-#include "sys/thread_count.hpp"
 #include "sys/thread_state.hpp"
 
 namespace hanare::sys {
@@ -106,28 +103,6 @@ TEST_F(BareThreadTest, IsNotBoundToTheProcessorOfWhoStartsIt) {
     });
     bound.join();
     EXPECT_EQ(processors, CPU_COUNT(&all));
-}
-
-TEST_F(BareThreadTest, IsNotThereInAChild) {
-    std::atomic<uint32_t> step{0};
-    struct Context {
-        std::atomic<uint32_t>& step;
-    } context{step};
-    ASSERT_EQ(thread_.start([](void* argument) { static_cast<Context*>(argument)->step.wait(0); },
-                            &context),
-              0);
-    const pid_t child = fork();
-    if (child == 0) {
-        thread_.forget();
-        thread_.join();
-        _exit(ThreadCount().is_alone() ? 0 : 1);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-    step = 1;
-    step.notify_all();
-    thread_.join();
 }
 
 }  // namespace

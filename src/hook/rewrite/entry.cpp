@@ -27,8 +27,7 @@ static_assert(static_cast<int>(Wanted::kWhereMemoryIs) == 2 &&
               static_cast<int>(Verdict::kNative) == 1 &&
               static_cast<int>(Verdict::kThenAfter) == 2 && kPlaceBytes == uint64_t{1} << 32);
 static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x10000 &&
-              kStubBytes == 64 && kStubReturnAt == 56 &&
-              kStubRedZoneBytes == 128);
+              kStubBytes == 64 && kStubReturnAt == 56 && kStubRedZoneBytes == 128);
 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
@@ -37,6 +36,15 @@ constinit std::atomic<bool> hanare_hook_threads_begin_unseen{false};
 }
 
 asm(R"(
+    .macro  load_arguments              # from the SystemCall at the stack pointer
+    movq    8(%rsp), %rdi
+    movq    16(%rsp), %rsi
+    movq    24(%rsp), %rdx
+    movq    32(%rsp), %r10
+    movq    40(%rsp), %r8
+    movq    48(%rsp), %r9
+    .endm
+
     .pushsection .text
     .balign 64
     .globl  hanare_hook_entry
@@ -97,12 +105,7 @@ hanare_hook_entry:
     je      5f
     movq    %rax, %rcx
     movq    (%rsp), %rax
-    movq    8(%rsp), %rdi
-    movq    16(%rsp), %rsi
-    movq    24(%rsp), %rdx
-    movq    32(%rsp), %r10
-    movq    40(%rsp), %r8
-    movq    48(%rsp), %r9
+    load_arguments
     movq    %rax, %r11
     movq    -8(%rbp), %rax
     addb    $127, %al                   # the overflow flag
@@ -115,12 +118,7 @@ hanare_hook_entry:
     ret
     .cfi_restore_state
 5:  movq    (%rsp), %rax                # kThenAfter
-    movq    8(%rsp), %rdi
-    movq    16(%rsp), %rsi
-    movq    24(%rsp), %rdx
-    movq    32(%rsp), %r10
-    movq    40(%rsp), %r8
-    movq    48(%rsp), %r9
+    load_arguments
     syscall
     movq    72(%rsp), %rcx
     movq    $0, (%rcx)
@@ -147,15 +145,11 @@ hanare_hook_entry:
     movq    %rsp, %rdi
     call    *88(%rsp)
     movq    (%rsp), %rax
-    movq    8(%rsp), %rdi
-    movq    16(%rsp), %rsi
-    movq    24(%rsp), %rdx
-    movq    32(%rsp), %r10
-    movq    40(%rsp), %r8
-    movq    48(%rsp), %r9
+    load_arguments
     jmp     6b
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry
+    .purgem load_arguments
 
     .balign 16
     .globl  hanare_hook_with_vector_registers
