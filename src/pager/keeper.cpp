@@ -107,6 +107,11 @@ void Keeper::kick() noexcept {
     if (asleep_.exchange(false, std::memory_order_seq_cst)) channel_->notify();
 }
 
+// What an eviction of the frame is about, all the time that it takes.
+uint64_t Keeper::bytes_that_leave(const Frame& frame) noexcept {
+    return frame.sparse ? frame.region->bytes_of_parts(frame.leaving) : frame.bytes;
+}
+
 bool Keeper::is_cleaning_at_most() const noexcept {
     return cleaning_bytes_.load(std::memory_order_relaxed) >=
            cleaning_bytes_max_.load(std::memory_order_relaxed);
@@ -192,12 +197,11 @@ void Keeper::complete(Frame& frame) noexcept {
         pager_.finish_fill(frame, status);
         return;
     }
-    cleaning_bytes_ -= frame.io.bytes;
     if (status == HANARE_STATUS_OK && pager_.prepare_next_write(frame)) {
-        cleaning_bytes_ += frame.io.bytes;
         continuing_.push_back(&frame);
         return;
     }
+    cleaning_bytes_ -= bytes_that_leave(frame);
     frame.in_keeper = false;
     FlushJob* job = std::exchange(frame.job, nullptr);
     if (status != HANARE_STATUS_OK) write_failed_ = true;
@@ -272,8 +276,9 @@ uint64_t Keeper::cleaning_bytes_max(uint64_t low_bytes) noexcept {
 // The size of the block that it has evicted or begun to write back, 0 if none.
 uint64_t Keeper::evict_next() noexcept {
     if (waiting_ != nullptr || write_failed_) return 0;
-    const bool excess = pager_.frames().excess_bytes() > 0;
-    if (excess) pager_.frames().trim();
+    if (pager_.frames().excess_bytes() > 0) pager_.frames().trim();
+    // What is being written counts until it has left.
+    const bool excess = pager_.frames().excess_bytes() > cleaning_bytes_;
     if (!pager_.evicts_ahead() && !excess) {
         evicting_ = false;
         return 0;
@@ -291,8 +296,9 @@ uint64_t Keeper::evict_next() noexcept {
                                     pager_.frames().frame_budget_bytes(), available);
     if ((!evicting_ && !ahead) || is_cleaning_at_most()) return 0;
 
+    // A budget that shrinks by little must not withdraw what is in use.
     FrameQueue queue = FrameQueue::kNone;
-    Frame* frame = pager_.frames().select_victim(queue);
+    Frame* frame = pager_.frames().select_victim(queue, false, excess);
     if (frame == nullptr) return 0;
     if (pager_.frames().wants_hidden(*frame, queue)) {
         const uint64_t hidden_bytes = frame->bytes;
@@ -318,7 +324,7 @@ void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {
     frame.park = park;
     frame.job = job;
     if (job != nullptr) ++job->in_flight;
-    cleaning_bytes_ += frame.io.bytes;
+    cleaning_bytes_ += bytes_that_leave(frame);
     write_back_depth_.note_written(frame.io.bytes);
     submit(frame);
 }

@@ -73,6 +73,7 @@ private:
     bool submit_waiting() noexcept;
     bool read_ahead_some() noexcept;
     bool evict_some() noexcept;
+    static uint64_t bytes_that_leave(const Frame& frame) noexcept;
     uint64_t cleaning_bytes_max(uint64_t low_bytes) noexcept;
     uint64_t flush_bytes_max() noexcept;
     uint64_t evict_next() noexcept;

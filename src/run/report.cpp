@@ -32,6 +32,7 @@ struct Report {
     uint64_t far_bytes = 0;    // as it was added to the page's last
     uint64_t local_bytes = 0;  // of the budget, for all processes together
     uint64_t share_bytes = 0;  // of that, this process's part
+    uint64_t other_bytes = 0;  // of that, what Hanare does not keep
     bool is_child = false;
     bool is_attended = false;  // has an attendant
     bool answers = false;      // at a control socket
@@ -170,6 +171,9 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     raise(report.page->far_bytes_peak, std::max(total, own_peak(figures)));
 }
 
+// Changes of the budget by less than one part in so many are not worth an eviction.
+constexpr uint64_t kSlackShare = 64;
+
 // Of what all processes may have, this one's part: some of it evenly, the rest by activity; but it
 // grows only into what the others have given up.
 uint64_t share_of_budget(uint32_t sharers) noexcept {
@@ -212,8 +216,13 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
     const uint64_t present = sys::anonymous_bytes();
     if (report.row != nullptr) report.row->present_bytes = present;
+    // The two figures are not of the same moment: what is a little less now may be as much.
     const uint64_t others = present > kept ? present - kept : 0;
-    pool.set_budget(share > others ? share - others : 0);
+    const uint64_t slack = share / kSlackShare;
+    if (others > report.other_bytes || others + slack < report.other_bytes) {
+        report.other_bytes = others;
+    }
+    pool.set_budget(share > report.other_bytes ? share - report.other_bytes : 0);
     return sharers;
 }
 
@@ -297,6 +306,7 @@ void begin_child_report() noexcept {
     report.is_attended = false;
     report.far_bytes = 0;
     report.share_bytes = 0;
+    report.other_bytes = 0;
     report.command = sys::thread_name();
     sharers_seen = 0;
     shared_ns = 0;
