@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/units.hpp"
-#include "store/aio_reads.hpp"
+#include "store/aio_transfers.hpp"
 #include "store/sync_channel.hpp"
 #include "store/uring_channel.hpp"
 #include "sys/process_usage.hpp"
@@ -20,6 +20,15 @@ constexpr uint64_t kFileBytesMax = INT64_MAX - (ExtentAllocator::kAlignmentBytes
 
 uint64_t managed_bytes(const FileStoreOptions& options) {
     return options.size_bytes == 0 ? kFileBytesMax : round_down(options.size_bytes, kOsPageBytes);
+}
+
+sys::Aio::Kind kind_of(TransferCapacity capacity) {
+    switch (capacity) {
+        case TransferCapacity::kMany: return sys::Aio::Kind::kMany;
+        case TransferCapacity::kBatch: return sys::Aio::Kind::kBatch;
+        case TransferCapacity::kOne: break;
+    }
+    return sys::Aio::Kind::kOne;
 }
 
 std::unexpected<Error> open_error(const std::string& directory, int os_errno) {
@@ -251,19 +260,10 @@ Result<std::unique_ptr<IoChannel>> FileStore::open_channel() {
     return std::make_unique<SyncChannel>(file_);
 }
 
-// Through the page cache the start of a read would be all of it.
-bool FileStore::reads_asynchronously() const {
-    return options_.use_uring && options_.use_direct && direct_errno_ == 0;
-}
-
-std::unique_ptr<SharedReads> FileStore::open_shared_reads() {
-    if (!reads_asynchronously()) return nullptr;
-    return std::make_unique<AioReads>(file_, sys::Aio::Kind::kShared);
-}
-
-std::unique_ptr<SharedReads> FileStore::open_single_reads() {
-    if (!reads_asynchronously()) return nullptr;
-    return std::make_unique<AioReads>(file_, sys::Aio::Kind::kSingle);
+std::unique_ptr<SharedTransfers> FileStore::open_transfers(TransferCapacity capacity) {
+    // Through the page cache the start of a read would be all of it.
+    if (!options_.use_uring || !options_.use_direct || direct_errno_ != 0) return nullptr;
+    return std::make_unique<AioTransfers>(file_, kind_of(capacity));
 }
 
 std::string FileStore::describe() const {

@@ -30,8 +30,7 @@ public:
     hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept override;
     hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept override;
     Result<std::unique_ptr<IoChannel>> open_channel() override;
-    std::unique_ptr<SharedReads> open_shared_reads() override;
-    std::unique_ptr<SharedReads> open_single_reads() override;
+    std::unique_ptr<SharedTransfers> open_transfers(TransferCapacity capacity) override;
     std::string describe() const override;
     int last_errno() const noexcept override { return file_.errors.last(); }
     void abandon_in_child() noexcept override;
@@ -44,7 +43,6 @@ private:
     Result<void> allocate_lazily(uint64_t offset, uint64_t bytes);
     std::unexpected<Error> no_room(uint64_t wanted_bytes, int os_errno) const;
     std::unexpected<Error> no_uring() const;
-    bool reads_asynchronously() const;
     std::atomic<uint64_t> covered_bytes_{0};  // the file is that long
     bool room_for(uint64_t bytes) const;
 

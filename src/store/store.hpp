@@ -9,7 +9,7 @@
 //                        allocate, nor throw, nor take a lock that user code can hold.
 //   IoChannel            asynchronous, used by one thread (the pool's keeper) for read-ahead and
 //                        write-back; only notify() may be called by other threads and handlers.
-//   SharedReads          asynchronous, started and completed by whoever faults.
+//   SharedTransfers      asynchronous, started and completed by whoever faults.
 #pragma once
 
 #include <cstddef>
@@ -66,16 +66,17 @@ public:
     virtual size_t in_flight() const noexcept = 0;
 };
 
-// Asynchronous reads that belong to no thread: any may start them, fault handlers included, and any
-// may complete them, one at a time.  Neither allocates, throws, nor takes a lock.
-class SharedReads {
+// Asynchronous transfers that belong to no thread: any may start them, fault handlers included, and
+// any may complete them, one at a time.  Neither allocates, throws, nor takes a lock.
+class SharedTransfers {
 public:
-    virtual ~SharedReads() = default;
+    static constexpr size_t kInFlightMax = 512;
+
+    virtual ~SharedTransfers() = default;
 
     // Starts requests in this order, at most kStartMax; returns how many: fewer if the system
-    // refuses, as it may when kInFlightMax are in flight.
+    // refuses, as it may when as many are in flight as were wanted.
     static constexpr size_t kStartMax = 16;
-    static constexpr size_t kInFlightMax = 512;
     virtual size_t start(IoRequest* const* requests, size_t count) noexcept = 0;
     // The system has refused all, and will not be asked again.  Any thread.
     virtual bool is_refused() const noexcept = 0;
@@ -84,6 +85,12 @@ public:
     virtual IoRequest* next_completed(bool wait) noexcept = 0;
     // Whether something has been completed since next_completed() returned nullptr.  Any thread.
     virtual bool has_completed() const noexcept = 0;
+};
+
+enum class TransferCapacity : uint8_t {
+    kOne,    // in flight; started by one thread at a time
+    kBatch,  // SharedTransfers::kStartMax, likewise
+    kMany,   // SharedTransfers::kInFlightMax
 };
 
 class Store {
@@ -107,10 +114,8 @@ public:
                                 size_t bytes) noexcept = 0;
 
     virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
-    // nullptr where reads cannot be asynchronous.
-    virtual std::unique_ptr<SharedReads> open_shared_reads() = 0;
-    // The same for one thread at a time and one read.  Neither costs anything before the first one.
-    virtual std::unique_ptr<SharedReads> open_single_reads() = 0;
+    // nullptr where they cannot be asynchronous.  Costs nothing before the first transfer.
+    virtual std::unique_ptr<SharedTransfers> open_transfers(TransferCapacity capacity) = 0;
 
     // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.
     virtual std::string describe() const = 0;

@@ -66,11 +66,26 @@ private:
     std::array<std::atomic<uint64_t>, 16> entries_{};
 };
 
-constinit IdleContexts idle_shared;
-constinit IdleContexts idle_single;
+constinit IdleContexts idle_many;
+constinit IdleContexts idle_batch;
+constinit IdleContexts idle_one;
 
 IdleContexts& idle_of(Aio::Kind kind) {
-    return kind == Aio::Kind::kShared ? idle_shared : idle_single;
+    switch (kind) {
+        case Aio::Kind::kMany: return idle_many;
+        case Aio::Kind::kBatch: return idle_batch;
+        case Aio::Kind::kOne: break;
+    }
+    return idle_one;
+}
+
+uint32_t entries_of(Aio::Kind kind) {
+    switch (kind) {
+        case Aio::Kind::kMany: return Aio::kManyTransfers;
+        case Aio::Kind::kBatch: return Aio::kStartMax;
+        case Aio::Kind::kOne: break;
+    }
+    return 1;
 }
 
 // Others may give contexts (fs.aio-max-nr) or memory back.
@@ -91,16 +106,15 @@ uint64_t Aio::set_up() noexcept {
     if (there != 0 || is_refused()) return there;
     const int saved_errno = errno;
     aio_context_t context = idle_of(kind_).take();
-    const uint32_t entries = kind_ == Kind::kShared ? kSharedReads : 1;
     int error = 0;
-    if (context == 0 && raw::syscall(SYS_io_setup, entries, &context) != 0) {
+    if (context == 0 && raw::syscall(SYS_io_setup, entries_of(kind_), &context) != 0) {
         error = errno;
         context = 0;
     }
     errno = saved_errno;
     if (context == 0) {
-        // To do without shared reads is better than to prepare each in vain.
-        const bool is_for_good = kind_ == Kind::kShared || !is_transient_refusal(error);
+        // To do without shared transfers is better than to prepare each in vain.
+        const bool is_for_good = kind_ == Kind::kMany || !is_transient_refusal(error);
         if (is_for_good) is_refused_.store(true, std::memory_order_relaxed);
         return context_.load(std::memory_order_acquire);
     }
@@ -112,7 +126,7 @@ uint64_t Aio::set_up() noexcept {
     return others;
 }
 
-size_t Aio::start(const Read* reads, size_t count) noexcept {
+size_t Aio::start(const Transfer* transfers, size_t count) noexcept {
     const uint64_t context = set_up();
     if (context == 0) return 0;
     const int saved_errno = errno;
@@ -120,12 +134,12 @@ size_t Aio::start(const Read* reads, size_t count) noexcept {
     std::array<iocb*, kStartMax> list{};
     count = std::min(count, kStartMax);
     for (size_t i = 0; i < count; ++i) {
-        blocks[i].aio_lio_opcode = IOCB_CMD_PREAD;
+        blocks[i].aio_lio_opcode = transfers[i].writes ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD;
         blocks[i].aio_fildes = static_cast<uint32_t>(file_);
-        blocks[i].aio_buf = reinterpret_cast<uint64_t>(reads[i].memory);
-        blocks[i].aio_nbytes = reads[i].bytes;
-        blocks[i].aio_offset = static_cast<int64_t>(reads[i].offset);
-        blocks[i].aio_data = reads[i].tag;
+        blocks[i].aio_buf = reinterpret_cast<uint64_t>(transfers[i].memory);
+        blocks[i].aio_nbytes = transfers[i].bytes;
+        blocks[i].aio_offset = static_cast<int64_t>(transfers[i].offset);
+        blocks[i].aio_data = transfers[i].tag;
         list[i] = &blocks[i];
     }
     const long started = raw::syscall(SYS_io_submit, context, count, list.data());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asynchronous reads by io_submit(2), by raw system calls.  Unlike those of an io_uring they belong
-// to the process and not to a thread: any thread may start and collect them, one that ends cancels
-// nothing, and a completion interrupts nobody.  They are asynchronous only where the file is read
-// directly (O_DIRECT).  Nothing of it exists in the child of a fork.
+// Asynchronous transfers by io_submit(2), by raw system calls.  Unlike those of an io_uring they
+// belong to the process and not to a thread: any thread may start and collect them, one that ends
+// cancels nothing, and a completion interrupts nobody.  They are asynchronous only where the file is
+// used directly (O_DIRECT).  Nothing of it exists in the child of a fork.
 //
 // Any thread, async-signal-safe; collect() by one thread at a time.
 #pragma once
@@ -16,7 +16,8 @@ namespace hanare::sys {
 
 class Aio {
 public:
-    struct Read {
+    struct Transfer {
+        bool writes = false;
         uint64_t offset = 0;
         std::byte* memory = nullptr;
         size_t bytes = 0;
@@ -29,13 +30,14 @@ public:
     static constexpr size_t kStartMax = 16;
 
     enum class Kind {
-        kShared,  // at most kSharedReads in flight
-        kSingle,  // one, and start() by one thread at a time
+        kMany,   // at most kManyTransfers in flight
+        kBatch,  // at most kStartMax, and start() by one thread at a time
+        kOne,    // one, likewise
     };
-    static constexpr uint32_t kSharedReads = 512;
+    static constexpr uint32_t kManyTransfers = 512;
 
-    // Reads from `file`, which stays open as long as this.  Nothing is asked of the kernel before
-    // the first read: a process that has a context takes tens of milliseconds to end.
+    // Of `file`, which stays open as long as this.  Nothing is asked of the kernel before the first
+    // transfer: a process that has a context takes tens of milliseconds to end.
     Aio(Kind kind, int file) : kind_(kind), file_(file) {}
     Aio(const Aio&) = delete;
     Aio& operator=(const Aio&) = delete;
@@ -48,8 +50,9 @@ public:
                context_.load(std::memory_order_relaxed) == 0;
     }
 
-    // Starts reads in this order, at most kStartMax; returns how many: fewer if the kernel refuses.
-    size_t start(const Read* reads, size_t count) noexcept;
+    // Starts transfers in this order, at most kStartMax; returns how many: fewer if the kernel
+    // refuses.
+    size_t start(const Transfer* transfers, size_t count) noexcept;
 
     // Up to `count` completions.  `wait`: sleeps until there is one; may return none after a
     // signal.

@@ -27,7 +27,7 @@ protected:
 
     bool reads(Aio& aio) {
         alignas(kOsPageBytes) std::byte back[kOsPageBytes] = {};
-        const Aio::Read read = {0, back, kOsPageBytes, 99};
+        const Aio::Transfer read = {0, back, kOsPageBytes, 99};
         Aio::Completion completion;
         if (aio.start(&read, 1) != 1) return false;
         while (aio.collect(&completion, 1, true) == 0) {
@@ -45,9 +45,9 @@ protected:
     alignas(kOsPageBytes) std::byte page_[kOsPageBytes];
 };
 
-INSTANTIATE_TEST_SUITE_P(, AioTest, ::testing::Values(Aio::Kind::kShared, Aio::Kind::kSingle),
+INSTANTIATE_TEST_SUITE_P(, AioTest, ::testing::Values(Aio::Kind::kMany, Aio::Kind::kBatch, Aio::Kind::kOne),
                          [](const auto& test) {
-                             return test.param == Aio::Kind::kShared ? "shared" : "single";
+                             return test.param == Aio::Kind::kMany ? "shared" : "single";
                          });
 
 TEST_P(AioTest, ContextsGoOnToTheNext) {
@@ -58,7 +58,7 @@ TEST_P(AioTest, AReadThatNobodyCollectedIsNotMetByTheNext) {
     alignas(kOsPageBytes) std::byte back[kOsPageBytes];
     {
         Aio aio(GetParam(), file_.number());
-        const Aio::Read read = {0, back, kOsPageBytes, 1};
+        const Aio::Transfer read = {0, back, kOsPageBytes, 1};
         ASSERT_EQ(aio.start(&read, 1), 1u);
     }
     EXPECT_TRUE(opens_and_reads());
@@ -78,7 +78,7 @@ TEST_P(AioTest, ManyAtATime) {
 
 TEST_P(AioTest, ThreadsThatStartTheFirstShareOneContext) {
     for (int round = 0; round < 20; ++round) {
-        Aio aio(Aio::Kind::kShared, file_.number());
+        Aio aio(Aio::Kind::kMany, file_.number());
         constexpr size_t kThreads = 4;
         alignas(kOsPageBytes) std::byte back[kThreads][kOsPageBytes];
         std::atomic<size_t> started{0};
@@ -86,7 +86,7 @@ TEST_P(AioTest, ThreadsThatStartTheFirstShareOneContext) {
             std::vector<std::jthread> threads;
             for (auto& page : back) {
                 threads.emplace_back([&aio, &started, &page] {
-                    const Aio::Read read = {0, page, kOsPageBytes, 1};
+                    const Aio::Transfer read = {0, page, kOsPageBytes, 1};
                     started += aio.start(&read, 1);
                 });
             }

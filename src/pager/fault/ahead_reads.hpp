@@ -30,17 +30,17 @@ public:
     static constexpr uint64_t kInFlightBytesMax = uint64_t{64} << 20;
 
     // `reads` may be null: then nothing can be started.
-    AheadReads(Pager& pager, std::unique_ptr<store::SharedReads> reads, bool may_spin)
+    AheadReads(Pager& pager, std::unique_ptr<store::SharedTransfers> reads, bool may_spin)
         : pager_(pager), reads_(std::move(reads)), spinning_(may_spin) {}
 
-    static constexpr size_t kBatch = store::SharedReads::kStartMax;
+    static constexpr size_t kBatch = store::SharedTransfers::kStartMax;
 
     // Whether `bytes` more may be in flight, of at most kBatch reads.
     bool has_room(uint64_t bytes) const noexcept {
         return reads_ != nullptr && !reads_->is_refused() &&
                bytes_.load(std::memory_order_relaxed) + bytes <= kInFlightBytesMax &&
                in_flight_.load(std::memory_order_relaxed) + kBatch <=
-                   store::SharedReads::kInFlightMax;
+                   store::SharedTransfers::kInFlightMax;
     }
     // In flight, or about to be.
     uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
@@ -70,7 +70,7 @@ private:
     static void yield_to_starter(uint32_t turn) noexcept;
 
     Pager& pager_;
-    std::unique_ptr<store::SharedReads> reads_;
+    std::unique_ptr<store::SharedTransfers> reads_;
     Spinning spinning_;
     std::atomic<uint64_t> bytes_{0};     // of reads from before they start until they are completed
     std::atomic<int32_t> in_flight_{0};  // reads the system has; less than 0 for moments

@@ -479,10 +479,15 @@ hanare_status Pager::write_now(Frame& frame) noexcept {
     if (const hanare_status status = prepare_write(frame); status != HANARE_STATUS_OK) {
         return status;
     }
-    for (;;) {
-        const hanare_status status = store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
-        if (status != HANARE_STATUS_OK || !prepare_next_write(frame)) return status;
-    }
+    if (!frame.sparse) return store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
+    PartWrites::Batch batch(part_writes_);
+    do {
+        if (const hanare_status status = batch.add(frame.io); status != HANARE_STATUS_OK) {
+            batch.finish();
+            return status;
+        }
+    } while (prepare_next_write(frame));
+    return batch.finish();
 }
 
 bool Pager::evict_one() noexcept {

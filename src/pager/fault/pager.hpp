@@ -21,6 +21,7 @@
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/gate.hpp"
 #include "pager/fault/part_reads.hpp"
+#include "pager/fault/part_writes.hpp"
 #include "pager/fault/read_ahead_depth.hpp"
 #include "pager/fault/region.hpp"
 #include "store/store.hpp"
@@ -69,8 +70,9 @@ public:
           read_ahead_depth_(
               make_depth(std::min(read_ahead_blocks * block_bytes, frames.frame_budget_bytes() / 4),
                          frames.frame_budget_bytes(), block_bytes)),
-          reads_(*this, store.open_shared_reads(), may_spin),
+          reads_(*this, store.open_transfers(store::TransferCapacity::kMany), may_spin),
           part_reads_(store, std::move(buffers), may_spin),
+          part_writes_(store, may_spin),
           zeros_(std::move(zeros)) {}
 
     // `works_ahead`: it frees frames before they are needed.
@@ -370,6 +372,7 @@ private:
     std::atomic<uint64_t> wait_ns_{0};
     AheadReads reads_;
     PartReads part_reads_;
+    PartWrites part_writes_;
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
     Gate gate_;

@@ -5,11 +5,11 @@ namespace hanare::pager {
 
 PartReads::PartReads(store::Store& store, sys::Mapping memory, bool may_spin)
     : store_(store), buffers_(std::move(memory), kPartBytesMax), spinning_(may_spin) {
-    for (auto& reads : reads_) reads = store.open_single_reads();
+    for (auto& reads : reads_) reads = store.open_transfers(store::TransferCapacity::kOne);
 }
 
 hanare_status PartReads::Buffer::read(uint64_t offset, size_t bytes) noexcept {
-    store::SharedReads* const reads = owner_.reads_[buffer_.index()].get();
+    store::SharedTransfers* const reads = owner_.reads_[buffer_.index()].get();
     store::IoRequest request;
     request.kind = store::IoKind::kRead;
     request.offset = offset;

@@ -48,7 +48,7 @@ private:
     BufferPool buffers_;
     Spinning spinning_;
     // By buffer; null where the store has none.
-    std::array<std::unique_ptr<store::SharedReads>, kBuffers> reads_;
+    std::array<std::unique_ptr<store::SharedTransfers>, kBuffers> reads_;
 };
 
 }  // namespace hanare::pager

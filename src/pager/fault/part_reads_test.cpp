@@ -24,7 +24,7 @@ struct Behaviour {
     int read_synchronously = 0;
 };
 
-class FakeReads final : public store::SharedReads {
+class FakeReads final : public store::SharedTransfers {
 public:
     explicit FakeReads(Behaviour& behaviour) : behaviour_(behaviour) {}
 
@@ -77,8 +77,9 @@ public:
     Result<std::unique_ptr<store::IoChannel>> open_channel() override {
         return fail(HANARE_STATUS_NOT_SUPPORTED, "not here");
     }
-    std::unique_ptr<store::SharedReads> open_shared_reads() override { return nullptr; }
-    std::unique_ptr<store::SharedReads> open_single_reads() override {
+    std::unique_ptr<store::SharedTransfers> open_transfers(
+        store::TransferCapacity capacity) override {
+        if (capacity != store::TransferCapacity::kOne) return nullptr;
         if (!behaviour_.offered) return nullptr;
         return std::make_unique<FakeReads>(behaviour_);
     }

@@ -15,13 +15,13 @@ namespace inject = sys::inject;
 constexpr size_t kRequests = 12;
 constexpr size_t kBytes = 64 * kKiB;
 
-class SharedReadsTest : public StoreTest {
+class SharedTransfersTest : public StoreTest {
 protected:
     void SetUp() override {
         store_ = open_or_fail(options());
         offset_ = reserve_or_fail(*store_, kRequests * kBytes);
         ASSERT_EQ(store_->write(offset_, content_.data(), content_.bytes()), HANARE_STATUS_OK);
-        reads_ = store_->open_shared_reads();
+        reads_ = store_->open_transfers(TransferCapacity::kMany);
         if (reads_ == nullptr) {
             GTEST_SKIP() << "reads are not asynchronous here: " << store_->describe();
         }
@@ -46,12 +46,12 @@ protected:
     Buffer memory_{kRequests * kBytes};
     std::unique_ptr<Store> store_;
     uint64_t offset_ = 0;
-    std::unique_ptr<SharedReads> reads_;
+    std::unique_ptr<SharedTransfers> reads_;
     std::array<IoRequest, kRequests> requests_;
     std::array<IoRequest*, kRequests> pointers_{};
 };
 
-TEST_F(SharedReadsTest, OutliveTheThreadThatStartedThem) {
+TEST_F(SharedTransfersTest, OutliveTheThreadThatStartedThem) {
     EXPECT_EQ(reads_->next_completed(false), nullptr);
     std::thread([&] { EXPECT_EQ(reads_->start(pointers_.data(), kRequests), kRequests); }).join();
     EXPECT_EQ(complete_all().size(), kRequests);
@@ -60,7 +60,7 @@ TEST_F(SharedReadsTest, OutliveTheThreadThatStartedThem) {
     EXPECT_TRUE(memory_ == content_);
 }
 
-TEST_F(SharedReadsTest, TellWhetherThereIsOne) {
+TEST_F(SharedTransfersTest, TellWhetherThereIsOne) {
     EXPECT_FALSE(reads_->has_completed());
     ASSERT_EQ(reads_->start(pointers_.data(), 1), 1u);
     while (!reads_->has_completed()) std::this_thread::yield();
@@ -68,8 +68,8 @@ TEST_F(SharedReadsTest, TellWhetherThereIsOne) {
     EXPECT_FALSE(reads_->has_completed());
 }
 
-TEST_F(SharedReadsTest, SingleOnesFollowEachOther) {
-    const auto single = store_->open_single_reads();
+TEST_F(SharedTransfersTest, SingleOnesFollowEachOther) {
+    const auto single = store_->open_transfers(TransferCapacity::kOne);
     ASSERT_NE(single, nullptr);
     EXPECT_EQ(single->next_completed(false), nullptr);
     EXPECT_FALSE(single->has_completed());
@@ -82,14 +82,14 @@ TEST_F(SharedReadsTest, SingleOnesFollowEachOther) {
     EXPECT_TRUE(memory_ == content_);
 }
 
-TEST_F(SharedReadsTest, ShortOnesAreCompleted) {
+TEST_F(SharedTransfersTest, ShortOnesAreCompleted) {
     inject::arm(inject::Call::kRead, 0, 2, 3);
     ASSERT_EQ(reads_->start(pointers_.data(), kRequests), kRequests);
     complete_all();
     EXPECT_TRUE(memory_ == content_);
 }
 
-TEST_F(SharedReadsTest, ErrorsBelongToOneRequest) {
+TEST_F(SharedTransfersTest, ErrorsBelongToOneRequest) {
     inject::arm(inject::Call::kRead, EIO, 4, 1);
     ASSERT_EQ(reads_->start(pointers_.data(), kRequests), kRequests);
     complete_all();
@@ -99,7 +99,7 @@ TEST_F(SharedReadsTest, ErrorsBelongToOneRequest) {
     EXPECT_EQ(store_->last_errno(), EIO);
 }
 
-TEST_F(SharedReadsTest, WhatTheSystemRefusesIsNotStarted) {
+TEST_F(SharedTransfersTest, WhatTheSystemRefusesIsNotStarted) {
     requests_[3].memory += 8;  // not what a direct read needs
     const size_t started = reads_->start(pointers_.data(), kRequests);
     EXPECT_LE(started, kRequests);
@@ -110,14 +110,14 @@ TEST_F(SharedReadsTest, WhatTheSystemRefusesIsNotStarted) {
     for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(completed.contains(pointers_[i]));
 }
 
-TEST_F(SharedReadsTest, AreNotOfferedWhereTheyWouldNotBeAsynchronous) {
+TEST_F(SharedTransfersTest, AreNotOfferedWhereTheyWouldNotBeAsynchronous) {
     FileStoreOptions buffered = options();
     buffered.use_direct = false;
-    EXPECT_EQ(open_or_fail(buffered)->open_shared_reads(), nullptr);
-    EXPECT_EQ(open_or_fail(buffered)->open_single_reads(), nullptr);
+    EXPECT_EQ(open_or_fail(buffered)->open_transfers(TransferCapacity::kMany), nullptr);
+    EXPECT_EQ(open_or_fail(buffered)->open_transfers(TransferCapacity::kOne), nullptr);
     FileStoreOptions synchronous = options();
     synchronous.use_uring = false;
-    EXPECT_EQ(open_or_fail(synchronous)->open_shared_reads(), nullptr);
+    EXPECT_EQ(open_or_fail(synchronous)->open_transfers(TransferCapacity::kMany), nullptr);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 
 namespace hanare::store {
 
-class AioReads final : public SharedReads {
+class AioTransfers final : public SharedTransfers {
 public:
-    AioReads(StoreFile& file, sys::Aio::Kind kind)
+    AioTransfers(StoreFile& file, sys::Aio::Kind kind)
         : file_(file), aio_(kind, file.descriptor.number()) {}
 
     bool is_refused() const noexcept override { return aio_.is_refused(); }
