@@ -344,7 +344,7 @@ bool Keeper::flush_some() noexcept {
     if (job->drop && job->next == job->first) {
         // What was to be read ahead is not wanted any more.
         pager_.drop_read_ahead(*job->region, job->first, job->last);
-        pager_.poll_reads();
+        pager_.poll_transfers();
         if (has_request_ && request_.region == job->region &&
             request_.overlaps(job->first, job->last)) {
             drop_request();
@@ -414,7 +414,7 @@ Keeper::Step Keeper::flush_block(FlushJob& job) noexcept {
             case BlockState::kExtending:
                 if (job.region->frame_of(block)->in_keeper) return Step::kWait;
                 [[fallthrough]];
-            default: block.wait(word);  // its owner does not need the keeper
+            default: pager_.wait(block, word);  // its owner does not need the keeper
         }
     }
 }

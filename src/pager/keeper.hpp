@@ -2,7 +2,7 @@
 //
 // Keeper: the pool's background thread.  It writes back before frames run out, flushes, and reads
 // ahead what faulting threads leave to it; so that a fault normally finds its block staged or a
-// frame free.  All asynchronous I/O but the reads that faults start (ahead_reads.hpp) is started
+// frame free.  All asynchronous I/O but the reads that faults start (fault_transfers.hpp) is started
 // and completed here.  The thread runs with every signal blocked and never touches far memory.
 #pragma once
 

@@ -217,7 +217,7 @@ Result<Region*> Pool::adopt(sys::Mapping range) {
 std::optional<uint32_t> Pool::prepare_fork() noexcept {
     keeper_->pause();
     pager_->gate().close();
-    pager_->finish_all_reads();
+    pager_->finish_all_transfers();
     const std::optional<uint32_t> row = slots_->begin_child();
     if (!row) cancel_fork();
     return row;
@@ -335,7 +335,7 @@ Result<void> Pool::make_table(Region& region) {
 
 // New tables take part of the budget: give up frames for them.
 void Pool::shrink_to_budget() noexcept {
-    pager_->poll_reads();
+    pager_->poll_transfers();
     frames_.trim();
     while (frames_.excess_bytes() > 0 && pager_->evict_one()) frames_.trim();
 }
@@ -391,7 +391,7 @@ void Pool::end_region(Region& region, Pages pages) noexcept {
     frames_.note_progress();
     pager_->drop_read_ahead(region, 0, region.block_count);
     keeper_->kick();
-    pager_->finish_reads(region);
+    pager_->finish_transfers(region);
     region.wait_until_left();
     // A fault that comes now finds the region closing, explains itself and leaves.
     {
@@ -610,7 +610,7 @@ bool Pool::try_stats(hanare_counters& counters) noexcept {
 
 // `only`: of this region; nullptr: of all, also those that have ended.
 hanare_counters Pool::add_up(const Region* only) noexcept {
-    pager_->poll_reads();
+    pager_->poll_transfers();
     hanare_counters sum = {};
     if (only == nullptr) sum = ended_;
     for (const auto& region : regions_) {

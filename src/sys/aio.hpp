@@ -2,8 +2,8 @@
 //
 // Asynchronous transfers by io_submit(2), by raw system calls.  Unlike those of an io_uring they
 // belong to the process and not to a thread: any thread may start and collect them, one that ends
-// cancels nothing, and a completion interrupts nobody.  They are asynchronous only where the file is
-// used directly (O_DIRECT).  Nothing of it exists in the child of a fork.
+// cancels nothing, and a completion interrupts nobody.  They are asynchronous only where the file
+// is used directly (O_DIRECT).  Nothing of it exists in the child of a fork.
 //
 // Any thread, async-signal-safe; collect() by one thread at a time.
 #pragma once

@@ -45,7 +45,8 @@ protected:
     alignas(kOsPageBytes) std::byte page_[kOsPageBytes];
 };
 
-INSTANTIATE_TEST_SUITE_P(, AioTest, ::testing::Values(Aio::Kind::kMany, Aio::Kind::kBatch, Aio::Kind::kOne),
+INSTANTIATE_TEST_SUITE_P(, AioTest,
+                         ::testing::Values(Aio::Kind::kMany, Aio::Kind::kBatch, Aio::Kind::kOne),
                          [](const auto& test) {
                              return test.param == Aio::Kind::kMany ? "shared" : "single";
                          });

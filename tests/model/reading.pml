@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads that faulting threads start and complete themselves (src/pager/fault/ahead_reads.hpp) as a
+// Reads that faulting threads start and complete themselves (src/pager/fault/fault_transfers.hpp) as a
 // Spin model: one thread starts two reads and then waits for the second, another waits for the
 // first, a third ends the region.  The device completes in any order.
 //
@@ -17,8 +17,8 @@
 mtype = {ABSENT, READING, STAGED};
 mtype state[NB] = ABSENT;
 byte device[NB];  // 0 nothing, 1 under way, 2 arrived, 3 collected
-short in_flight;  // as AheadReads::in_flight_
-byte reading;     // Region::reading_blocks
+short in_flight;  // as FaultTransfers::in_flight_
+byte reading;     // Region::blocks_in_transfer
 bool closing;
 bool leading;
 byte followers, changes;
@@ -29,7 +29,7 @@ byte leaders;  // ghost
 
 #define ARRIVED (device[0] == 2 || device[1] == 2)
 
-// AheadReads::complete_next with `wait`; `any` is the caller's.
+// FaultTransfers::complete_next with `wait`; `any` is the caller's.
 inline complete_next() {
     any = false;
     if
@@ -66,7 +66,7 @@ inline stop_leading() {
 #endif
 }
 
-// AheadReads::wait_while; `waiting` is what still_waiting() looks at.
+// FaultTransfers::wait_while; `waiting` is what still_waiting() looks at.
 #define WAIT_WHILE(me, waiting) \
     do \
     :: !(waiting) -> break \
@@ -101,7 +101,7 @@ inline stop_leading() {
 #define FOLLOWS leading
 #endif
 
-// Pager::start_fill and AheadReads::start.
+// Pager::start_fill and FaultTransfers::start.
 inline start(b) {
 #ifndef BUG_CLOSED_UNSEEN
     reading++;

@@ -7,9 +7,10 @@
 // fetched alone.  Which ones, is known to the block's frame (Frame::present).
 //
 // Transient states (kFilling, kReading, kInstalling, kUpgrading, kExtending, kWithdrawing,
-// kWriting) have exactly one owner: the thread whose compare-and-swap entered them; of kReading,
-// once the read is started, who completes it.  Only the owner may leave them, and only the owner
-// may touch the block's frame meanwhile.  All other threads wait on the word (a futex).
+// kWriting, kStoring) have exactly one owner: the thread whose compare-and-swap entered them; of
+// kReading and kStoring, once the transfer is started, who completes it.  Only the owner may leave
+// them, and only the owner may touch the block's frame meanwhile.  All other threads wait on the
+// word (a futex).
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,8 @@ enum class BlockState : uint32_t {
     kWriting,      // transient: unmapped or protected, being written to the store
     kSparse,       // parts of it are mapped, the clean ones write-protected
     kExtending,    // transient: a part of an absent or sparse block, or all of it, is being added
-    kReading,      // transient: being read ahead; whoever waits completes it (ahead_reads.hpp)
+    kReading,      // transient: being read ahead; whoever waits completes it (fault_transfers.hpp)
+    kStoring,      // transient: as kWriting, and whoever waits completes it
 };
 
 // Layout of the word: state, flags, number of pins.

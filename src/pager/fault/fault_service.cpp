@@ -222,7 +222,7 @@ bool FaultService::readmit(Refusal& refusal) noexcept {
             explain_failure(line, *region, event.page, event.write, refusal.outcome, kCallFails);
             add_line(line);
         }
-        region->pager->poll_reads();  // or nobody might, and the block stays what it is
+        region->pager->poll_transfers();  // or nobody might, and the block stays what it is
         is_over = region->pager->readmit(*region, event.page) != EBUSY;
     }
     region->leave();

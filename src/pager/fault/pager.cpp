@@ -23,6 +23,8 @@ namespace {
 
 // Blocks that are withdrawn to see whether they are used again, before one is evicted anyhow.
 constexpr uint32_t kHiddenMax = 4;
+// Beside the read of a part room is made for so many bytes.
+constexpr uint64_t kBesideBytes = 256 * kKiB;
 // The keeper is told of what was begun so often.
 constexpr uint64_t kBegunStepBytes = 1 * kMiB;
 
@@ -50,7 +52,7 @@ hanare_status Pager::serve(Region& region, const void* address, bool write, Acce
 hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
     Region& region = fault.region;
     if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
-    reads_.poll();
+    transfers_.poll();
     Block& block = region.block(fault.index);
     bool observed = fault.history == nullptr;
     for (;;) {
@@ -114,16 +116,15 @@ bool Pager::may_be_over(const Fault& fault, BlockState state) const noexcept {
            state != BlockState::kReading;
 }
 
-// For the end of a transient state.  Returns the nanoseconds in which a stream had to wait for the
-// device.
 uint64_t Pager::wait(Block& block, uint32_t seen) noexcept {
-    if (block_word::state(seen) != BlockState::kReading) {
+    const BlockState state = block_word::state(seen);
+    if (state != BlockState::kReading && state != BlockState::kStoring) {
         block.wait(seen);
         return 0;
     }
     const uint64_t began_ns = sys::now_ns();
-    reads_.wait_while([&] { return block_word::state(block.load()) == BlockState::kReading; });
-    return sys::now_ns() - began_ns;
+    transfers_.wait_while([&] { return block_word::state(block.load()) == state; });
+    return state == BlockState::kReading ? sys::now_ns() - began_ns : 0;
 }
 
 void Pager::count_fault(const Fault& fault) noexcept {
@@ -362,6 +363,7 @@ Pager::Room Pager::take_room(Region& region, uint64_t bytes, UseAhead use_ahead,
 hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noexcept {
     if (const auto function = on_need_.load(std::memory_order_relaxed)) function(*this);
     hanare_status failure = HANARE_STATUS_OK;
+    uint32_t failed_before = failed_writes_.load(std::memory_order_acquire);
     // Once the kernel has refused memory, what is there has to do.
     bool may_create = true;
     // The device has as much to write as is good for it, and ends some of that before it would end
@@ -375,7 +377,7 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         failure = HANARE_STATUS_OK;
         // Where the store refuses writes, what was read ahead is all that can be had.
-        if (failures > 0) reads_.poll();
+        if (failures > 0) transfers_.poll();
         const UseAhead use_ahead = failures > 0 ? UseAhead::kAlways : UseAhead::kBeyondShare;
         *room = take_room(region, bytes, use_ahead, may_create, &failure);
         if (room->found()) {
@@ -384,6 +386,13 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
         }
         if (failure != HANARE_STATUS_OK) {
             may_create = false;
+            ++failures;
+            continue;
+        }
+        if (const uint32_t failed = failed_writes_.load(std::memory_order_acquire);
+            failed != failed_before) {
+            failed_before = failed;
+            failure = write_failure_.load(std::memory_order_relaxed);
             ++failures;
             continue;
         }
@@ -398,9 +407,15 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
             may_wait_for_keeper = false;
             continue;
         }
+        // So is what others evict.
+        if (failures == 0 && storing_bytes_.load(std::memory_order_relaxed) > 0) {
+            transfers_.wait_while(
+                [&] { return frames_.progress() == seen && storing_bytes_.load() > 0; });
+            continue;
+        }
         // Where the store refuses writes, blocks that need none can still go.
-        const Eviction eviction = evict_inline(failures > 0, &failure);
-        if (eviction == Eviction::kDone) continue;
+        const Eviction eviction = evict_inline(failures > 0, failures == 0, &failure);
+        if (eviction == Eviction::kDone || eviction == Eviction::kStarted) continue;
         if (eviction == Eviction::kFailed) {
             ++failures;
             continue;
@@ -414,8 +429,9 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
         }
         if (keeper_ != nullptr) keeper_->kick();
         // Reads that faults have started bring frames, if somebody completes them.
-        if (reads_.in_flight()) {
-            reads_.wait_while([&] { return frames_.progress() == seen && reads_.in_flight(); });
+        if (transfers_.in_flight()) {
+            transfers_.wait_while(
+                [&] { return frames_.progress() == seen && transfers_.in_flight(); });
         } else {
             frames_.wait_progress(seen);
         }
@@ -444,7 +460,8 @@ bool Pager::populate_ahead() noexcept {
     return error == 0;
 }
 
-Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) noexcept {
+Pager::Eviction Pager::evict_inline(bool prefer_clean, bool may_start,
+                                    hanare_status* failure) noexcept {
     FrameQueue queue = FrameQueue::kNone;
     Frame* frame = frames_.select_victim(queue, prefer_clean);
     // Those that are hidden could be used again all the time.
@@ -455,21 +472,22 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, hanare_status* failure) n
         const bool is_last = hidden + 1 == kHiddenMax;
         frame = frames_.select_victim(queue, prefer_clean, is_last);
     }
-    if (frame == nullptr) return Eviction::kNoVictim;
-    Region& region = *frame->region;
-    count(region.counters.evictions_inline);
+    return frame != nullptr ? evict(*frame, may_start, failure) : Eviction::kNoVictim;
+}
+
+Pager::Eviction Pager::evict(Frame& frame, bool may_start, hanare_status* failure) noexcept {
+    count(frame.region->counters.evictions_inline);
     bool dirty = false;
-    hanare_status status = withdraw(*frame, Park::kFree, &dirty);
-    if (status != HANARE_STATUS_OK) {
-        *failure = status;
-        return Eviction::kFailed;
-    }
-    if (!dirty) {
-        finish_clean(*frame, Park::kFree);
+    hanare_status status = withdraw(frame, Park::kFree, &dirty);
+    if (status == HANARE_STATUS_OK && !dirty) {
+        finish_clean(frame, Park::kFree);
         return Eviction::kDone;
     }
-    status = write_now(*frame);
-    finish_write(*frame, status, Park::kFree);
+    if (status == HANARE_STATUS_OK) {
+        if (may_start && start_write(frame)) return Eviction::kStarted;
+        status = write_now(frame);
+        finish_write(frame, status, Park::kFree);
+    }
     if (status == HANARE_STATUS_OK) return Eviction::kDone;
     *failure = status;
     return Eviction::kFailed;
@@ -479,20 +497,103 @@ hanare_status Pager::write_now(Frame& frame) noexcept {
     if (const hanare_status status = prepare_write(frame); status != HANARE_STATUS_OK) {
         return status;
     }
-    if (!frame.sparse) return store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
-    PartWrites::Batch batch(part_writes_);
+    for (;;) {
+        const hanare_status status = store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
+        if (status != HANARE_STATUS_OK || !prepare_next_write(frame)) return status;
+    }
+}
+
+// The caller owns kWriting.  False: it still does, and nothing has been started.
+bool Pager::start_write(Frame& frame) noexcept {
+    // Who serves the kernel's faults may be whom a write waits for.
+    if (fault_service_ != nullptr || !transfers_.has_room(frame.bytes)) return false;
+    WriteSet* const set = write_sets_.take();
+    if (set == nullptr) return false;
+    if (prepare_write(frame) != HANARE_STATUS_OK) {
+        WriteSets::give_back(*set);
+        return false;
+    }
+    Region& region = *frame.region;
+    set->frame = &frame;
+    set->leaving_bytes = frame.sparse ? region.bytes_of_parts(frame.leaving) : frame.bytes;
+    set->status.store(HANARE_STATUS_OK, std::memory_order_relaxed);
+    storing_bytes_.fetch_add(set->leaving_bytes, std::memory_order_relaxed);
+    region.blocks_in_transfer.fetch_add(1, std::memory_order_seq_cst);
+    region.block(frame.block).advance(BlockState::kStoring);
+    start_set(*set);
+    return true;
+}
+
+// The first of its writes is prepared.
+void Pager::start_set(WriteSet& set) noexcept {
+    Frame& frame = *set.frame;
+    set.count = 0;
     do {
-        if (const hanare_status status = batch.add(frame.io); status != HANARE_STATUS_OK) {
-            batch.finish();
-            return status;
+        set.add(frame.io);
+    } while (!set.is_full() && prepare_next_write(frame));
+    const uint32_t count = set.count;
+    std::array<store::IoRequest*, FaultTransfers::kBatch> requests{};
+    for (uint32_t i = 0; i < count; ++i) requests[i] = &set.writes[i];
+    set.left.store(count, std::memory_order_relaxed);
+    transfers_.start(requests.data(), count);
+}
+
+void Pager::finish_set_write(SetWrite& write, hanare_status status) noexcept {
+    WriteSet& set = *write.set;
+    if (status != HANARE_STATUS_OK) set.status.store(status, std::memory_order_relaxed);
+    if (set.left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    Frame& frame = *set.frame;
+    status = set.status.load(std::memory_order_relaxed);
+    if (status == HANARE_STATUS_OK && prepare_next_write(frame)) return start_set(set);
+    if (status != HANARE_STATUS_OK) {
+        write_failure_.store(status, std::memory_order_relaxed);
+        failed_writes_.fetch_add(1, std::memory_order_release);
+    }
+    storing_bytes_.fetch_sub(set.leaving_bytes, std::memory_order_relaxed);
+    WriteSets::give_back(set);
+    // The region is there until it is left.
+    frame.region->blocks_in_transfer.fetch_sub(1, std::memory_order_seq_cst);
+    finish_write(frame, status, Park::kFree);
+}
+
+void Pager::finish_transfer(store::IoRequest& request) noexcept {
+    if (request.kind == store::IoKind::kRead) {
+        finish_fill(*static_cast<FrameIo&>(request).frame, request.status);
+    } else {
+        finish_set_write(static_cast<SetWrite&>(request), request.status);
+    }
+}
+
+void Pager::abandon_transfer(store::IoRequest& request) noexcept {
+    if (request.kind == store::IoKind::kRead) {
+        abandon_fill(*static_cast<FrameIo&>(request).frame);
+    } else {
+        finish_set_write(static_cast<SetWrite&>(request),
+                         store_.write(request.offset, request.memory, request.bytes));
+    }
+}
+
+// While a part is on its way the processor has nothing to do, and others will need room soon.
+void Pager::evict_beside(PartReads::Buffer& read) noexcept {
+    while (!read.is_done() && frames_.available_bytes() + storing_bytes_ < kBesideBytes) {
+        const uint32_t hidden = hidden_beside_.load(std::memory_order_relaxed);
+        FrameQueue queue = FrameQueue::kNone;
+        Frame* const frame = frames_.select_victim(queue, false, hidden + 1 >= kHiddenMax);
+        if (frame == nullptr) return;
+        const bool hides = frames_.wants_hidden(*frame, queue);
+        hidden_beside_.store(hides ? hidden + 1 : 0, std::memory_order_relaxed);
+        if (hides) {
+            hide_victim(*frame);
+            continue;
         }
-    } while (prepare_next_write(frame));
-    return batch.finish();
+        hanare_status ignored = HANARE_STATUS_OK;
+        if (evict(*frame, true, &ignored) == Eviction::kFailed) return;
+    }
 }
 
 bool Pager::evict_one() noexcept {
     hanare_status failure = HANARE_STATUS_OK;
-    return evict_inline(false, &failure) == Eviction::kDone;
+    return evict_inline(false, false, &failure) == Eviction::kDone;
 }
 
 FilePlace Pager::place_of(const Region& region, uint32_t index) const noexcept {
@@ -636,7 +737,8 @@ void Pager::finish_write(Frame& frame, hanare_status status, Park park) noexcept
 bool Pager::is_missed_by_writer(Region& region, const std::byte* page) noexcept {
     const Block& block = region.block(region.index_of(page));
     const uint32_t word = block.load();
-    if (block_word::state(word) != BlockState::kWriting) return false;
+    const BlockState state = block_word::state(word);
+    if (state != BlockState::kWriting && state != BlockState::kStoring) return false;
     Frame& frame = *region.frame_of(block);
     if (!frame.sparse) return false;
     // The owner does not change it in this state.

@@ -16,14 +16,14 @@
 
 #include "hanare/status.h"
 #include "pager/fault/access_history.hpp"
-#include "pager/fault/ahead_reads.hpp"
 #include "pager/fault/engine.hpp"
+#include "pager/fault/fault_transfers.hpp"
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/gate.hpp"
 #include "pager/fault/part_reads.hpp"
-#include "pager/fault/part_writes.hpp"
 #include "pager/fault/read_ahead_depth.hpp"
 #include "pager/fault/region.hpp"
+#include "pager/fault/write_sets.hpp"
 #include "store/store.hpp"
 #include "sys/clock.hpp"
 
@@ -70,9 +70,8 @@ public:
           read_ahead_depth_(
               make_depth(std::min(read_ahead_blocks * block_bytes, frames.frame_budget_bytes() / 4),
                          frames.frame_budget_bytes(), block_bytes)),
-          reads_(*this, store.open_transfers(store::TransferCapacity::kMany), may_spin),
+          transfers_(*this, store.open_transfers(store::TransferCapacity::kMany), may_spin),
           part_reads_(store, std::move(buffers), may_spin),
-          part_writes_(store, may_spin),
           zeros_(std::move(zeros)) {}
 
     // `works_ahead`: it frees frames before they are needed.
@@ -121,10 +120,13 @@ public:
     FillStart start_fill(Region& region, uint32_t index, Reader reader, Frame** frame) noexcept;
     void finish_fill(Frame& frame, hanare_status status) noexcept;
     void abandon_fill(Frame& frame) noexcept;
-    // Completes the reads that faults have started, as far as they have arrived.
-    void poll_reads() noexcept { reads_.poll(); }
-    // For the end of a region, which is closing: no read that a fault has started is in flight.
-    void finish_reads(Region& region) noexcept;
+    // The end of what a fault has started; abandon_transfer: the system has refused it.
+    void finish_transfer(store::IoRequest& request) noexcept;
+    void abandon_transfer(store::IoRequest& request) noexcept;
+    // Completes what faults have started, as far as it has arrived.
+    void poll_transfers() noexcept { transfers_.poll(); }
+    // For the end of a region, which is closing: nothing that a fault has started is in flight.
+    void finish_transfers(Region& region) noexcept;
 
     // The owner of a transient state makes the block absent, which also clears `flags`, and frees
     // its frame.
@@ -161,6 +163,10 @@ public:
     // Forgets what parts of a block hold, as far as that needs no access to them; the others of
     // `parts`, which the caller has to fill with zeros, are returned.
     uint64_t discard_parts(Region& region, uint32_t index, uint64_t parts) noexcept;
+
+    // Returns some time after the block has left the transient state `seen`.  The nanoseconds in
+    // which a stream had to wait for the device.
+    uint64_t wait(Block& block, uint32_t seen) noexcept;
 
     // Evicts one block in the calling thread; false when there is none or it failed.
     bool evict_one() noexcept;
@@ -204,11 +210,11 @@ public:
 
     // Who changes blocks of adopted memory passes through it.
     Gate& gate() noexcept { return gate_; }
-    // For a fork, while the gate is closed.  finish_all_reads: no read is in flight.  become_child:
+    // For a fork, while the gate is closed.  finish_all_transfers: none is in flight. become_child:
     // transfers that the parent had begun, and its keeper, do not exist here; the program has one
     // thread, and `on_need` is called when it needs local memory of its own.
-    void finish_all_reads() noexcept {
-        reads_.wait_while([&] { return reads_.bytes() > 0; });
+    void finish_all_transfers() noexcept {
+        transfers_.wait_while([&] { return transfers_.bytes() > 0; });
     }
     // Clean pages of a block are write-protected, as they were in the parent.
     int protect_again(Region& region, uint32_t index) noexcept;
@@ -253,7 +259,6 @@ private:
         bool holds = false;  // for a system call: what others hold of a sparse block stays
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
-    uint64_t wait(Block& block, uint32_t seen) noexcept;
     bool may_be_over(const Fault& fault, BlockState state) const noexcept;
     void forget(Frame& frame) noexcept;
     static ReadAheadDepth make_depth(uint64_t most_bytes, uint64_t frame_bytes,
@@ -270,7 +275,7 @@ private:
     static void note_use(Frame& sparse, Region& region, bool written) noexcept;
     void read_ahead(const Fault& fault, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
-        std::array<Frame*, AheadReads::kBatch> frames;
+        std::array<Frame*, FaultTransfers::kBatch> frames;
         size_t count = 0;
         uint64_t bytes = 0;
     };
@@ -304,9 +309,15 @@ private:
     hanare_status obtain_room(Region& region, uint64_t bytes, Room* room) noexcept;
     Room take_room(Region& region, uint64_t bytes, FrameTable::UseAhead use_ahead, bool may_create,
                    hanare_status* failure) noexcept;
-    enum class Eviction { kDone, kFailed, kNoVictim };
-    Eviction evict_inline(bool prefer_clean, hanare_status* failure) noexcept;
+    enum class Eviction { kDone, kStarted, kFailed, kNoVictim };
+    // `may_start`: what has to be written need not be so when this returns (kStarted).
+    Eviction evict_inline(bool prefer_clean, bool may_start, hanare_status* failure) noexcept;
+    Eviction evict(Frame& frame, bool may_start, hanare_status* failure) noexcept;
     hanare_status write_now(Frame& frame) noexcept;
+    bool start_write(Frame& frame) noexcept;
+    void start_set(WriteSet& set) noexcept;
+    void finish_set_write(SetWrite& write, hanare_status status) noexcept;
+    void evict_beside(PartReads::Buffer& read) noexcept;
     void prepare_run(Frame& frame) noexcept;
     hanare_status own_place(Region& region, const Frame& frame) noexcept;
     hanare_status copy_parts(Region& region, uint32_t index, uint64_t parts, uint64_t from,
@@ -370,9 +381,13 @@ private:
     std::atomic<uint32_t> reads_begun_{0};
     std::atomic<uint64_t> begun_bytes_{0};
     std::atomic<uint64_t> wait_ns_{0};
-    AheadReads reads_;
+    FaultTransfers transfers_;
     PartReads part_reads_;
-    PartWrites part_writes_;
+    WriteSets write_sets_;
+    std::atomic<uint64_t> storing_bytes_{0};  // that leave with the writes of the sets
+    std::atomic<uint32_t> failed_writes_{0};  // of sets
+    std::atomic<hanare_status> write_failure_{HANARE_STATUS_OK};  // the last one's
+    std::atomic<uint32_t> hidden_beside_{0};  // since the last block left beside a read
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
     Gate gate_;
@@ -393,7 +408,7 @@ int Pager::retry_after_evictions(Step step) noexcept {
     int error = step();
     for (uint32_t tries = 0; error == ENOMEM && tries < kFailuresMax; ++tries) {
         hanare_status ignored = HANARE_STATUS_OK;
-        const Eviction eviction = evict_inline(false, &ignored);
+        const Eviction eviction = evict_inline(false, false, &ignored);
         if (eviction == Eviction::kNoVictim) sys::yield_for_us(kRefusedPauseUs);
         error = step();
     }

@@ -36,11 +36,24 @@ public:
         explicit Buffer(PartReads& owner) noexcept : owner_(owner), buffer_(owner.buffers_) {}
 
         std::byte* memory() const noexcept { return buffer_.memory(); }
-        hanare_status read(uint64_t offset, size_t bytes) noexcept;
+        hanare_status read(uint64_t offset, size_t bytes) noexcept {
+            start(offset, bytes);
+            return finish();
+        }
+
+        // In two halves.  Between them is_done() tells whether it is worth while to do something
+        // else: not where the read is only made by finish().
+        void start(uint64_t offset, size_t bytes) noexcept;
+        bool is_done() noexcept;
+        void wait() noexcept;
+        hanare_status finish() noexcept;
 
     private:
         PartReads& owner_;
         const BufferPool::Buffer buffer_;
+        store::IoRequest request_;
+        store::SharedTransfers* transfers_ = nullptr;  // that have started it
+        bool is_done_ = true;
     };
 
 private:

@@ -33,7 +33,7 @@ uint64_t quick_bytes(uint64_t block_bytes) {
 ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t frame_bytes,
                                  uint64_t block_bytes) noexcept {
     const uint64_t most =
-        std::clamp<uint64_t>(most_bytes, block_bytes, AheadReads::kInFlightBytesMax);
+        std::clamp<uint64_t>(most_bytes, block_bytes, FaultTransfers::kInFlightBytesMax);
     const uint64_t quick = std::min(most, quick_bytes(block_bytes));
     const uint64_t first = std::min(kFirstBytes, frame_bytes / kFirstShare);
     return ReadAheadDepth({.start_bytes = std::clamp(first, quick, most),
@@ -47,7 +47,7 @@ ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t frame_bytes,
 uint64_t Pager::read_ahead_bytes(const Region& region) noexcept {
     const uint64_t bytes = read_ahead_depth_.bytes();
     const uint64_t quick = quick_bytes(region.block_bytes);
-    if (bytes <= quick || !frames_.is_beyond_ahead_share(reads_.bytes())) return bytes;
+    if (bytes <= quick || !frames_.is_beyond_ahead_share(transfers_.bytes())) return bytes;
     return quick;
 }
 
@@ -228,7 +228,7 @@ void Pager::leave_to_keeper(Region& region, uint32_t first, uint32_t count, int3
 }
 
 Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch) noexcept {
-    if (!reads_.has_room(batch.bytes + region.block_bytes)) return FillStart::kNoFrame;
+    if (!transfers_.has_room(batch.bytes + region.block_bytes)) return FillStart::kNoFrame;
     if (batch.count == batch.frames.size()) start_batch(batch);
     Frame*& frame = batch.frames[batch.count];
     FillStart start = FillStart::kNoFrame;
@@ -243,7 +243,9 @@ Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch
 }
 
 void Pager::start_batch(Batch& batch) noexcept {
-    reads_.start(batch.frames.data(), batch.count);
+    std::array<store::IoRequest*, FaultTransfers::kBatch> requests{};
+    for (size_t i = 0; i < batch.count; ++i) requests[i] = &batch.frames[i]->io;
+    transfers_.start(requests.data(), batch.count);
     batch.count = 0;
     batch.bytes = 0;
 }
@@ -274,12 +276,12 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader
     Frame* found = take_frame(*region.frame_class, UseAhead::kNever, true, &failure);
     if (found == nullptr) return FillStart::kNoFrame;
     // Before the look at the region: its end either waits for this read, or is seen.
-    if (by_fault) region.reading_blocks.fetch_add(1, std::memory_order_seq_cst);
+    if (by_fault) region.blocks_in_transfer.fetch_add(1, std::memory_order_seq_cst);
     const BlockState target = by_fault ? BlockState::kReading
                               : sparse ? BlockState::kExtending
                                        : BlockState::kFilling;
     if (region.is_closing() || !block.try_enter(word, target)) {
-        if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
+        if (by_fault) region.blocks_in_transfer.fetch_sub(1, std::memory_order_seq_cst);
         frames_.release(*found, false);
         return FillStart::kNothingToDo;
     }
@@ -335,7 +337,7 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
         } else {
             give_up_frame(frame);
         }
-        if (by_fault) region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
+        if (by_fault) region.blocks_in_transfer.fetch_sub(1, std::memory_order_seq_cst);
     }
     region.leave();
 }
@@ -343,12 +345,13 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
 void Pager::abandon_fill(Frame& frame) noexcept {
     Region& region = *frame.region;
     give_up_frame(frame);
-    region.reading_blocks.fetch_sub(1, std::memory_order_seq_cst);
+    region.blocks_in_transfer.fetch_sub(1, std::memory_order_seq_cst);
     region.leave();
 }
 
-void Pager::finish_reads(Region& region) noexcept {
-    reads_.wait_while([&] { return region.reading_blocks.load(std::memory_order_seq_cst) > 0; });
+void Pager::finish_transfers(Region& region) noexcept {
+    transfers_.wait_while(
+        [&] { return region.blocks_in_transfer.load(std::memory_order_seq_cst) > 0; });
 }
 
 void Pager::request_read_ahead(Region& region, uint32_t first, uint32_t count,

@@ -418,7 +418,9 @@ hanare_status Pager::load_parts(const Fault& fault, PartRun run, PartReads::Buff
     *content = buffer.memory();
     const uint64_t offset = region.offset_of(fault.index) + run.first * region.part_bytes;
     const uint64_t bytes = run.count * region.part_bytes;
-    const hanare_status status = buffer.read(offset, bytes);
+    buffer.start(offset, bytes);
+    if (region.has_shelf() && is_overcommitted()) evict_beside(buffer);
+    const hanare_status status = buffer.finish();
     if (status != HANARE_STATUS_OK) {
         count(region.counters.store_errors);
         return status;

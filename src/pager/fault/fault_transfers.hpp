@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AheadReads: reads that faulting threads start ahead of a stream, and complete themselves: whoever
-// faults next takes what has arrived, and who needs a block that has not arrived yet waits for the
-// device and not for another thread.  So a stream goes on at full speed when no core is left for
-// the keeper, and no wake-up lies between the device and the fault.
+// FaultTransfers: reads that faulting threads start ahead of a stream, and writes of what they
+// evict. They complete them themselves: whoever faults next takes what has arrived, and who needs a
+// block that has not waits for the device and not for another thread.  So a stream goes on at full
+// speed when no core is left for the keeper, and no wake-up lies between the device and the fault.
 //
 // One thread at a time completes (it leads); the others wait until it has completed something or
 // has stopped, and then one of them leads.
@@ -25,19 +25,19 @@ namespace hanare::pager {
 
 class Pager;
 
-class AheadReads {
+class FaultTransfers {
 public:
     static constexpr uint64_t kInFlightBytesMax = uint64_t{64} << 20;
 
-    // `reads` may be null: then nothing can be started.
-    AheadReads(Pager& pager, std::unique_ptr<store::SharedTransfers> reads, bool may_spin)
-        : pager_(pager), reads_(std::move(reads)), spinning_(may_spin) {}
+    // `transfers` may be null: then nothing can be started.
+    FaultTransfers(Pager& pager, std::unique_ptr<store::SharedTransfers> transfers, bool may_spin)
+        : pager_(pager), transfers_(std::move(transfers)), spinning_(may_spin) {}
 
     static constexpr size_t kBatch = store::SharedTransfers::kStartMax;
 
-    // Whether `bytes` more may be in flight, of at most kBatch reads.
+    // Whether `bytes` more may be in flight, of at most kBatch transfers.
     bool has_room(uint64_t bytes) const noexcept {
-        return reads_ != nullptr && !reads_->is_refused() &&
+        return transfers_ != nullptr && !transfers_->is_refused() &&
                bytes_.load(std::memory_order_relaxed) + bytes <= kInFlightBytesMax &&
                in_flight_.load(std::memory_order_relaxed) + kBatch <=
                    store::SharedTransfers::kInFlightMax;
@@ -47,18 +47,19 @@ public:
 
     bool in_flight() const noexcept { return in_flight_.load(std::memory_order_seq_cst) > 0; }
 
-    // Starts the reads that are described in frames[i]->io, at most kBatch.  Their blocks are in
-    // kReading; what the system refuses becomes absent again.
-    void start(Frame* const* frames, size_t count) noexcept;
+    // Starts transfers, at most kBatch: Frame::io of blocks in kReading, or the writes of a set,
+    // whose block is in kStoring.  Each ends with Pager::finish_transfer, or abandon_transfer if
+    // the system refuses it.
+    void start(store::IoRequest* const* requests, size_t count) noexcept;
 
     // In the child of a fork: the system's means are the parent's.
-    void abandon_in_child() noexcept { static_cast<void>(reads_.release()); }
+    void abandon_in_child() noexcept { static_cast<void>(transfers_.release()); }
 
     // Completes what has arrived, if nobody else is about to.
     void poll() noexcept;
 
-    // Returns when still_waiting() is false, which the end of a read that is in flight, or about to
-    // be, brings about.
+    // Returns when still_waiting() is false, which the end of a transfer that is in flight, or
+    // about to be, brings about.
     template <typename StillWaiting>
     void wait_while(StillWaiting still_waiting) noexcept;
 
@@ -70,17 +71,17 @@ private:
     static void yield_to_starter(uint32_t turn) noexcept;
 
     Pager& pager_;
-    std::unique_ptr<store::SharedTransfers> reads_;
+    std::unique_ptr<store::SharedTransfers> transfers_;
     Spinning spinning_;
-    std::atomic<uint64_t> bytes_{0};     // of reads from before they start until they are completed
-    std::atomic<int32_t> in_flight_{0};  // reads the system has; less than 0 for moments
-    std::atomic<bool> leading_{false};   // somebody completes
-    std::atomic<uint32_t> changes_{0};   // a read was completed, or nobody leads any more
+    std::atomic<uint64_t> bytes_{0};      // from before they start until they are completed
+    std::atomic<int32_t> in_flight_{0};   // the system has; less than 0 for moments
+    std::atomic<bool> leading_{false};    // somebody completes
+    std::atomic<uint32_t> changes_{0};    // one was completed, or nobody leads any more
     std::atomic<uint32_t> followers_{0};  // threads that wait
 };
 
 template <typename StillWaiting>
-void AheadReads::wait_while(StillWaiting still_waiting) noexcept {
+void FaultTransfers::wait_while(StillWaiting still_waiting) noexcept {
     const auto is_done = [&] {
         poll();
         return !still_waiting();
@@ -92,7 +93,7 @@ void AheadReads::wait_while(StillWaiting still_waiting) noexcept {
             const bool any = complete_next(true);
             complete_arrived();
             stop_leading();
-            // None is in flight: who starts the read is about to, or the kernel has refused it.
+            // None is in flight: who starts the transfer is about to, or the kernel has refused it.
             if (!any) yield_to_starter(turn++);
             continue;
         }

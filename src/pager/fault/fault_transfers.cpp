@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pager/fault/ahead_reads.hpp"
-
-#include <array>
+#include "pager/fault/fault_transfers.hpp"
 
 #include "pager/fault/pager.hpp"
 
@@ -14,44 +12,40 @@ constexpr uint32_t kPauseUs = 100;
 
 }  // namespace
 
-void AheadReads::start(Frame* const* frames, size_t count) noexcept {
+void FaultTransfers::start(store::IoRequest* const* requests, size_t count) noexcept {
     if (count == 0) return;
-    std::array<store::IoRequest*, kBatch> requests{};
     uint64_t bytes = 0;
-    for (size_t i = 0; i < count; ++i) {
-        requests[i] = &frames[i]->io;
-        bytes += frames[i]->io.bytes;
-    }
+    for (size_t i = 0; i < count; ++i) bytes += requests[i]->bytes;
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
     // What has started belongs to whoever completes it, and may be completed already.
-    const size_t started = reads_->start(requests.data(), count);
+    const size_t started = transfers_->start(requests, count);
     in_flight_.fetch_add(static_cast<int32_t>(started), std::memory_order_seq_cst);
     // Who waits for a frame has seen that none was in flight, and may now wait for these.
     pager_.frames().note_progress();
     for (size_t i = started; i < count; ++i) {
-        bytes_.fetch_sub(frames[i]->io.bytes, std::memory_order_relaxed);
-        pager_.abandon_fill(*frames[i]);
+        bytes_.fetch_sub(requests[i]->bytes, std::memory_order_relaxed);
+        pager_.abandon_transfer(*requests[i]);
     }
 }
 
 // At first only to other threads that are ready; but the starter may have a lower priority.
-void AheadReads::yield_to_starter(uint32_t turn) noexcept {
+void FaultTransfers::yield_to_starter(uint32_t turn) noexcept {
     sys::yield_for_us(turn < kYields ? 0 : kPauseUs);
 }
 
-void AheadReads::poll() noexcept {
-    if (reads_ == nullptr || !reads_->has_completed() || !try_lead()) return;
+void FaultTransfers::poll() noexcept {
+    if (transfers_ == nullptr || !transfers_->has_completed() || !try_lead()) return;
     complete_arrived();
     stop_leading();
 }
 
 // The caller leads.
-void AheadReads::complete_arrived() noexcept {
+void FaultTransfers::complete_arrived() noexcept {
     while (complete_next(false)) {
     }
 }
 
-void AheadReads::stop_leading() noexcept {
+void FaultTransfers::stop_leading() noexcept {
     leading_.store(false, std::memory_order_seq_cst);
     if (followers_.load(std::memory_order_seq_cst) == 0) return;
     changes_.fetch_add(1, std::memory_order_seq_cst);
@@ -59,13 +53,13 @@ void AheadReads::stop_leading() noexcept {
 }
 
 // The caller leads.
-bool AheadReads::complete_next(bool wait) noexcept {
+bool FaultTransfers::complete_next(bool wait) noexcept {
     if (wait && in_flight_.load(std::memory_order_seq_cst) <= 0) return false;
-    store::IoRequest* const request = reads_->next_completed(wait);
+    store::IoRequest* const request = transfers_->next_completed(wait);
     if (request == nullptr) return false;
     in_flight_.fetch_sub(1, std::memory_order_seq_cst);
     bytes_.fetch_sub(request->bytes, std::memory_order_relaxed);
-    pager_.finish_fill(*static_cast<FrameIo*>(request)->frame, request->status);
+    pager_.finish_transfer(*request);
     return true;
 }
 
