@@ -75,6 +75,7 @@ void Pool::set_budget(uint64_t bytes) noexcept {
     // Several times as many blocks as one instruction may need.
     const uint64_t least = frames_.usage().metadata_bytes + 4 * kFramesMin * block_bytes_;
     frames_.set_budget(std::min(local_bytes_, std::max(bytes, least)));
+    engine_->trim();
 }
 
 Pool::~Pool() {

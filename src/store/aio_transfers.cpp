@@ -28,8 +28,8 @@ size_t AioTransfers::start(IoRequest* const* requests, size_t count) noexcept {
     count = std::min(count, kStartMax);
     for (size_t i = 0; i < count; ++i) {
         const IoRequest& request = *requests[i];
-        transfers[i] = {request.kind == IoKind::kWrite, request.offset, request.memory,
-                        request.bytes, reinterpret_cast<uint64_t>(requests[i])};
+        transfers[i] = {request.offset, request.memory, request.bytes,
+                        reinterpret_cast<uint64_t>(requests[i]), request.kind == IoKind::kWrite};
     }
     starts_.fetch_add(1, std::memory_order_release);
     return aio_.start(transfers.data(), count);

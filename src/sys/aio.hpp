@@ -17,11 +17,11 @@ namespace hanare::sys {
 class Aio {
 public:
     struct Transfer {
-        bool writes = false;
         uint64_t offset = 0;
         std::byte* memory = nullptr;
         size_t bytes = 0;
         uint64_t tag = 0;
+        bool writes = false;
     };
     struct Completion {
         uint64_t tag = 0;

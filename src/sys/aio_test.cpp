@@ -48,11 +48,31 @@ protected:
 INSTANTIATE_TEST_SUITE_P(, AioTest,
                          ::testing::Values(Aio::Kind::kMany, Aio::Kind::kBatch, Aio::Kind::kOne),
                          [](const auto& test) {
-                             return test.param == Aio::Kind::kMany ? "shared" : "single";
+                             switch (test.param) {
+                                 case Aio::Kind::kMany: return "many";
+                                 case Aio::Kind::kBatch: return "batch";
+                                 case Aio::Kind::kOne: break;
+                             }
+                             return "one";
                          });
 
 TEST_P(AioTest, ContextsGoOnToTheNext) {
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(opens_and_reads());
+}
+
+TEST_P(AioTest, WritesArrive) {
+    Aio aio(GetParam(), file_.number());
+    for (std::byte& byte : page_) byte ^= std::byte{0xff};
+    const Aio::Transfer write = {kOsPageBytes, page_, kOsPageBytes, 5, true};
+    ASSERT_EQ(aio.start(&write, 1), 1U);
+    Aio::Completion completion;
+    while (aio.collect(&completion, 1, true) == 0) {
+    }
+    EXPECT_EQ(completion.tag, 5U);
+    EXPECT_EQ(completion.result, static_cast<int64_t>(kOsPageBytes));
+    alignas(kOsPageBytes) std::byte back[kOsPageBytes] = {};
+    ASSERT_EQ(read_at(file_.number(), kOsPageBytes, back, kOsPageBytes), 0);
+    EXPECT_TRUE(std::equal(back, back + kOsPageBytes, page_));
 }
 
 TEST_P(AioTest, AReadThatNobodyCollectedIsNotMetByTheNext) {

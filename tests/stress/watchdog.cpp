@@ -58,6 +58,7 @@ const char* state_name(BlockState state) {
         case BlockState::kSparse: return "sparse";
         case BlockState::kExtending: return "extending";
         case BlockState::kReading: return "reading";
+        case BlockState::kStoring: return "storing";
     }
     return "?";
 }

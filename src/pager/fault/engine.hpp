@@ -63,6 +63,9 @@ public:
         return populate(slot, bytes);
     }
 
+    // Gives back what it keeps for later and has not used since the last call.
+    virtual void trim() noexcept {}
+
     // Whether blocks are mapped by copying.  An installed block's slot then mostly has its pages
     // still, of no use to the engine, and withdrawing is cheaper into a slot that has some.
     virtual bool copies() const noexcept { return false; }

@@ -50,6 +50,12 @@ int MovingEngine::populate_ahead(std::byte* slot, size_t bytes) noexcept {
     return populate_contiguous(keepers_nursery_, slot, bytes);
 }
 
+void MovingEngine::trim() noexcept {
+    if (!nursery_.lock.try_lock()) return;
+    if (std::exchange(nursery_.used_before, nursery_.used) == nursery_.used) clear(nursery_);
+    nursery_.lock.unlock();
+}
+
 int MovingEngine::install_writable(std::byte* block, std::byte* slot, size_t bytes,
                                    FilePlace) noexcept {
     return move_in(block, slot, bytes);

@@ -43,6 +43,7 @@ public:
     int attach_arena(std::byte* arena, size_t bytes) noexcept override;
     int populate(std::byte* slot, size_t bytes) noexcept override;
     int populate_ahead(std::byte* slot, size_t bytes) noexcept override;
+    void trim() noexcept override;
     int install_writable(std::byte* block, std::byte* slot, size_t bytes,
                          FilePlace place) noexcept override;
     int install_read_only(std::byte* block, std::byte* slot, size_t bytes,
@@ -71,6 +72,7 @@ private:
         sys::RankedLock lock{sys::LockRank::kLeaf};
         const sys::Mapping memory;
         size_t used HANARE_GUARDED_BY(lock) = kHugePageBytes;
+        size_t used_before HANARE_GUARDED_BY(lock) = kHugePageBytes;  // when it was trimmed last
     };
 
     bool must_copy(int error) const noexcept;
