@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shared reads of a file store, by io_submit(2).
+// The shared transfers of a file store, by io_submit(2).
 #pragma once
 
 #include <array>

@@ -70,6 +70,7 @@ MUTANTS = {
     "sparse-no-overlay": ("sparse", "BUG_NO_OVERLAY"),
     "sparse-copy-unguarded": ("sparse", "BUG_COPY_UNGUARDED"),
     "sparse-write-unguarded": ("sparse", "BUG_WRITE_UNGUARDED"),
+    "sparse-nobody-completes": ("sparse", "BUG_NOBODY_COMPLETES"),
     "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
     "closing-after-leave": ("region", "BUG_CLOSING_AFTER_LEAVE"),
 }

@@ -3,7 +3,8 @@
 // A sparse block (docs/block-states.md) as a Spin model: one block of two parts; two threads of the
 // program whose accesses want a part or the whole block, and a third party that evicts, flushes or
 // completes, as the keeper does.  Waiting is as in block.pml and left out here: who finds a
-// transient state waits until it is over.  Left open: what each access wants, when the third party
+// transient state waits until it is over; of STORING, whose writes belong to nobody, who waits
+// completes it.  Left open: what each access wants, when the third party
 // acts, whether a write to the store fails.
 //
 // Mutants:  BUG_*, one defect each; run.py expects an error in every one.
@@ -18,11 +19,14 @@
 #define STORE_FAILS 0
 #endif
 
-mtype = { ABSENT, SPARSE, EXTENDING, WITHDRAWING, WRITING, STAGED, INSTALLING, WRITABLE };
+mtype = {
+    ABSENT, SPARSE, EXTENDING, WITHDRAWING, WRITING, STORING, STAGED, INSTALLING, WRITABLE
+};
 
 #define HOLE 255
 #define TRANSIENT(s) \
-    ((s) == EXTENDING || (s) == WITHDRAWING || (s) == WRITING || (s) == INSTALLING)
+    ((s) == EXTENDING || (s) == WITHDRAWING || (s) == WRITING || (s) == STORING || \
+     (s) == INSTALLING)
 
 mtype state = ABSENT;
 bool word_dirty;
@@ -36,6 +40,9 @@ byte store[2];
 byte truth[2];        // ghost: what the program wrote last
 byte writes;          // a new value for every write
 byte store_fails = STORE_FAILS;
+byte in_flight;       // parts that the device is writing
+bool write_failed;    // one of them
+bool leading;         // somebody completes the block
 
 #define BIT(p) (1 << (p))
 
@@ -137,7 +144,35 @@ inline fault(p, for_write) {
         :: complete_block()
         fi
     :: atomic { state == STAGED -> state = INSTALLING }; install()
-    :: state == WRITABLE  // somebody was faster
+    :: state == WRITABLE || TRANSIENT(state)  // somebody was faster
+    fi
+}
+
+// Takes the parts from where they are, whenever it likes.
+inline device_writes(p) {
+    if
+    :: store_fails > 0 -> store_fails--; write_failed = true; store[p] = HOLE - 1
+    :: store[p] = page[p]
+    fi;
+    in_flight = in_flight & ~BIT(p)
+}
+
+proctype Device() {
+end:
+    do
+    :: atomic { (in_flight & 1) != 0 -> device_writes(0) }
+    :: atomic { (in_flight & 2) != 0 -> device_writes(1) }
+    od
+}
+
+// By whoever leads.
+inline finish_storing() {
+    if
+    :: write_failed -> open_dirty(); atomic { write_failed = false; leading = false; state = SPARSE }
+    :: !write_failed ->
+        dirty = 0;
+        discard(false);
+        atomic { word_dirty = false; leading = false; state = ABSENT }
     fi
 }
 
@@ -162,8 +197,13 @@ proctype Program() {
                     done = true
                 }
             :: atomic { page[p] == HOLE || (for_write && guarded[p]) };
-                !TRANSIENT(state);
-                fault(p, for_write)
+                if
+                :: !TRANSIENT(state); fault(p, for_write)
+#ifndef BUG_NOBODY_COMPLETES
+                :: atomic { state == STORING && in_flight == 0 && !leading -> leading = true };
+                    finish_storing()
+#endif
+                fi
             fi
         :: else -> break
         od
@@ -173,11 +213,12 @@ proctype Program() {
 
 // Evicts or flushes a sparse block; writes its dirty parts from where they are.
 inline write_out(keep) {
-    bool failed = false;
+    bool failed = false, started = false;
 #ifndef BUG_WRITE_UNGUARDED
     guard_dirty();
 #endif
     if
+    :: dirty != 0 && !keep -> atomic { started = true; in_flight = dirty; state = STORING }
     :: dirty != 0 ->
         state = WRITING;
         i = 0;
@@ -194,9 +235,10 @@ inline write_out(keep) {
             i++
         :: else -> break
         od
-    :: else
+    :: dirty == 0
     fi;
     if
+    :: started -> started = false
     :: failed -> open_dirty(); atomic { failed = false; state = SPARSE }
     :: else ->
         dirty = 0;
@@ -234,5 +276,5 @@ proctype Third() {
 }
 
 init {
-    atomic { run Program(); run Program(); run Third() }
+    atomic { run Program(); run Program(); run Third(); run Device() }
 }

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pager, evictions: how blocks leave, in the threads that fault and in the keeper's.
+#include <array>
+#include <bit>
+
+#include "base/units.hpp"
+#include "pager/fault/checksum.hpp"
+#include "pager/fault/pager.hpp"
+#include "pager/fault/parts.hpp"
+
+namespace hanare::pager {
+
+using block_word::kDirty;
+using block_word::kSecondChance;
+using block_word::kStored;
+
+namespace {
+
+// Blocks that are withdrawn to see whether they are used again, before one is evicted anyhow.
+constexpr uint32_t kHiddenMax = 4;
+// Beside the read of a part room is made for so many bytes.
+constexpr uint64_t kBesideBytes = 256 * kKiB;
+
+uint32_t flag_of(Park park) { return park == Park::kSecondChance ? kSecondChance : 0; }
+
+}  // namespace
+
+Pager::Eviction Pager::evict_inline(bool prefer_clean, bool may_start,
+                                    hanare_status* failure) noexcept {
+    FrameQueue queue = FrameQueue::kNone;
+    Frame* frame = frames_.select_victim(queue, prefer_clean);
+    // Those that are hidden could be used again all the time.
+    for (uint32_t hidden = 0; frame != nullptr && hidden < kHiddenMax; ++hidden) {
+        // Where the store refuses writes, what needs none has to go.
+        if (prefer_clean || !frames_.wants_hidden(*frame, queue)) break;
+        hide_victim(*frame);
+        const bool is_last = hidden + 1 == kHiddenMax;
+        frame = frames_.select_victim(queue, prefer_clean, is_last);
+    }
+    return frame != nullptr ? evict(*frame, may_start, failure) : Eviction::kNoVictim;
+}
+
+Pager::Eviction Pager::evict(Frame& frame, bool may_start, hanare_status* failure) noexcept {
+    count(frame.region->counters.evictions_inline);
+    bool dirty = false;
+    hanare_status status = withdraw(frame, Park::kFree, &dirty);
+    if (status == HANARE_STATUS_OK && !dirty) {
+        finish_clean(frame, Park::kFree);
+        return Eviction::kDone;
+    }
+    if (status == HANARE_STATUS_OK) {
+        if (may_start && start_write(frame)) return Eviction::kStarted;
+        status = write_now(frame);
+        finish_write(frame, status, Park::kFree);
+    }
+    if (status == HANARE_STATUS_OK) return Eviction::kDone;
+    *failure = status;
+    return Eviction::kFailed;
+}
+
+hanare_status Pager::write_now(Frame& frame) noexcept {
+    if (const hanare_status status = prepare_write(frame); status != HANARE_STATUS_OK) {
+        return status;
+    }
+    for (;;) {
+        const hanare_status status = store_.write(frame.io.offset, frame.io.memory, frame.io.bytes);
+        if (status != HANARE_STATUS_OK || !prepare_next_write(frame)) return status;
+    }
+}
+
+// The caller owns kWriting.  False: it still does, and nothing has been started.
+bool Pager::start_write(Frame& frame) noexcept {
+    // Who serves the kernel's faults may be whom a write waits for.
+    if (fault_service_ != nullptr || !transfers_.has_room(frame.bytes)) return false;
+    WriteSet* const set = write_sets_.take();
+    if (set == nullptr) return false;
+    if (prepare_write(frame) != HANARE_STATUS_OK) {
+        WriteSets::give_back(*set);
+        return false;
+    }
+    Region& region = *frame.region;
+    set->frame = &frame;
+    set->leaving_bytes = frame.sparse ? region.bytes_of_parts(frame.leaving) : frame.bytes;
+    set->status.store(HANARE_STATUS_OK, std::memory_order_relaxed);
+    storing_bytes_.fetch_add(set->leaving_bytes, std::memory_order_relaxed);
+    region.blocks_in_transfer.fetch_add(1, std::memory_order_seq_cst);
+    region.block(frame.block).advance(BlockState::kStoring);
+    start_set(*set);
+    return true;
+}
+
+// The first of its writes is prepared.
+void Pager::start_set(WriteSet& set) noexcept {
+    Frame& frame = *set.frame;
+    set.count = 0;
+    do {
+        set.add(frame.io);
+    } while (!set.is_full() && prepare_next_write(frame));
+    const uint32_t count = set.count;
+    std::array<store::IoRequest*, FaultTransfers::kBatch> requests{};
+    for (uint32_t i = 0; i < count; ++i) requests[i] = &set.writes[i];
+    set.left.store(count, std::memory_order_relaxed);
+    transfers_.start(requests.data(), count);
+}
+
+void Pager::finish_set_write(SetWrite& write, hanare_status status) noexcept {
+    WriteSet& set = *write.set;
+    if (status != HANARE_STATUS_OK) set.status.store(status, std::memory_order_relaxed);
+    if (set.left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    Frame& frame = *set.frame;
+    status = set.status.load(std::memory_order_relaxed);
+    if (status == HANARE_STATUS_OK && prepare_next_write(frame)) return start_set(set);
+    if (status != HANARE_STATUS_OK) {
+        write_failure_.store(status, std::memory_order_relaxed);
+        failed_writes_.fetch_add(1, std::memory_order_release);
+    }
+    storing_bytes_.fetch_sub(set.leaving_bytes, std::memory_order_relaxed);
+    WriteSets::give_back(set);
+    // The region is there until it is left.
+    frame.region->blocks_in_transfer.fetch_sub(1, std::memory_order_seq_cst);
+    finish_write(frame, status, Park::kFree);
+}
+
+void Pager::finish_transfer(store::IoRequest& request) noexcept {
+    if (request.kind == store::IoKind::kRead) {
+        finish_fill(*static_cast<FrameIo&>(request).frame, request.status);
+    } else {
+        finish_set_write(static_cast<SetWrite&>(request), request.status);
+    }
+}
+
+void Pager::abandon_transfer(store::IoRequest& request) noexcept {
+    if (request.kind == store::IoKind::kRead) {
+        abandon_fill(*static_cast<FrameIo&>(request).frame);
+    } else {
+        finish_set_write(static_cast<SetWrite&>(request),
+                         store_.write(request.offset, request.memory, request.bytes));
+    }
+}
+
+// While a part is on its way the processor has nothing to do, and others will need room soon.
+void Pager::evict_beside(PartReads::Buffer& read) noexcept {
+    while (!read.is_done() && frames_.available_bytes() + storing_bytes_ < kBesideBytes) {
+        const uint32_t hidden = hidden_beside_.load(std::memory_order_relaxed);
+        FrameQueue queue = FrameQueue::kNone;
+        Frame* const frame = frames_.select_victim(queue, false, hidden + 1 >= kHiddenMax);
+        if (frame == nullptr) return;
+        const bool hides = frames_.wants_hidden(*frame, queue);
+        hidden_beside_.store(hides ? hidden + 1 : 0, std::memory_order_relaxed);
+        if (hides) {
+            hide_victim(*frame);
+            continue;
+        }
+        hanare_status ignored = HANARE_STATUS_OK;
+        if (evict(*frame, true, &ignored) == Eviction::kFailed) return;
+    }
+}
+
+bool Pager::evict_one() noexcept {
+    hanare_status failure = HANARE_STATUS_OK;
+    return evict_inline(false, false, &failure) == Eviction::kDone;
+}
+
+FilePlace Pager::place_of(const Region& region, uint32_t index) const noexcept {
+    return {region.file.number(), static_cast<uint64_t>(region.address_of(index) - region.begin())};
+}
+
+// Unmaps a block, which equals the store if its content is not wanted.
+int Pager::take_out(Frame& frame, bool with_content) noexcept {
+    const Region& region = *frame.region;
+    std::byte* const address = region.address_of(frame.block);
+    if (!engine_.copies()) {
+        return engine_.withdraw(address, frame.memory, region.block_bytes, {});
+    }
+    // With pages, if there are some; whoever gets the frame next has a use for them, too.
+    frames_.refill_slot(frame);
+    int error = 0;
+    if (with_content) {
+        error = engine_.withdraw(address, frame.memory, region.block_bytes,
+                                 place_of(region, frame.block));
+    } else if (engine_.discard(address, region.block_bytes) != 0) {
+        error = EAGAIN;  // it stays mapped, as it was: the program may have locked it in memory
+    }
+    if (error != 0) frames_.empty_slot(frame);
+    return error;
+}
+
+hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty, bool all) noexcept {
+    if (frame.sparse) return withdraw_sparse(frame, all, dirty);
+    Region& region = *frame.region;
+    Block& block = region.block(frame.block);
+    const uint32_t word = block.load();
+    *dirty = (word & kDirty) != 0;
+    if (block_word::state(word) == BlockState::kWriting) return HANARE_STATUS_OK;
+    std::byte* address = region.address_of(frame.block);
+    const int error = take_out(frame, *dirty || park_clean != Park::kFree);
+    if (error != 0) {
+        frames_.enqueue(frame, FrameQueue::kProbation);
+        if (error == EAGAIN) {
+            block.leave(*dirty ? BlockState::kWritable : BlockState::kReadOnly);
+        } else {
+            // What was moved and moved back has lost its write protection.
+            // Where that fails, too, the program has unmapped them; its next access will tell.
+            if (!*dirty) region.add_dirty(region.block_bytes);
+            engine_.allow_writes(address, region.block_bytes);
+            block.leave(BlockState::kWritable, kDirty);
+        }
+        frames_.note_progress();
+        region.leave();
+        return engine_failed(error);
+    }
+    if (*dirty) block.leave(BlockState::kWriting);
+    return HANARE_STATUS_OK;
+}
+
+hanare_status Pager::prepare_write(Frame& frame) noexcept {
+    if (frame.region->has_slots()) {
+        const hanare_status status = own_place(*frame.region, frame);
+        if (status != HANARE_STATUS_OK) return status;
+    }
+    prepare_run(frame);
+    return HANARE_STATUS_OK;
+}
+
+void Pager::prepare_run(Frame& frame) noexcept {
+    const Region& region = *frame.region;
+    read_ahead_depth_.note_other_use();
+    uint32_t first = 0;
+    uint32_t parts = region.parts_per_block;
+    std::byte* memory = frame.memory;
+    if (frame.sparse) {
+        first = static_cast<uint32_t>(std::countr_zero(frame.unwritten));
+        const bool shelved = (frame.shelved >> first & 1) != 0;
+        const uint64_t there = shelved ? frame.shelved : frame.present;
+        parts = static_cast<uint32_t>(std::countr_one((frame.unwritten & there) >> first));
+        frame.unwritten &= ~(all_ones(parts) << first);
+        memory = (shelved ? region.shelf_of(frame.block) : region.address_of(frame.block)) +
+                 first * region.part_bytes;
+    }
+    frame.io.kind = store::IoKind::kWrite;
+    frame.io.offset = region.offset_of(frame.block) + first * region.part_bytes;
+    frame.io.memory = memory;
+    frame.io.bytes = parts * region.part_bytes;
+    uint32_t* checksums = region.checksums_of(frame.block) + first;
+    for (uint64_t i = 0; i < parts; ++i) {
+        const uint64_t start = i * region.part_bytes;
+        checksums[i] = part_checksum(memory + start, region.part_bytes, frame.io.offset + start);
+    }
+}
+
+bool Pager::prepare_next_write(Frame& frame) noexcept {
+    if (!frame.sparse || frame.unwritten == 0) return false;
+    prepare_run(frame);
+    return true;
+}
+
+void Pager::finish_clean(Frame& frame, Park park) noexcept {
+    Region& region = *frame.region;
+    if (frame.sparse) {
+        count(region.counters.clean_drops);
+        note_use(frame, region, false);
+        give_up_parts(frame, 0, 0);
+    } else if (park == Park::kFree) {
+        count(region.counters.clean_drops);
+        give_up_frame(frame);
+    } else {
+        frames_.enqueue(frame, FrameQueue::kInactive);
+        region.block(frame.block).leave(BlockState::kStaged, flag_of(park));
+        frames_.note_progress();
+    }
+    region.leave();
+}
+
+void Pager::finish_write(Frame& frame, hanare_status status, Park park) noexcept {
+    if (frame.sparse) return finish_sparse_write(frame, status, park);
+    Region& region = *frame.region;
+    Block& block = region.block(frame.block);
+    if (status != HANARE_STATUS_OK) {
+        count(region.counters.store_errors);
+        frames_.enqueue(frame, FrameQueue::kProbation);
+        block.leave(BlockState::kStaged);
+        frames_.note_progress();
+        region.leave();
+        return;
+    }
+    count(region.counters.write_backs);
+    count(region.counters.written_bytes, region.block_bytes);
+    region.remove_dirty(region.block_bytes);
+    block.stored_parts = region.all_parts();
+    if (park == Park::kFree) {
+        region.remove_resident(region.block_bytes);
+        block.leave(BlockState::kAbsent, kStored, kDirty | kSecondChance);
+        frames_.release(frame, false);
+    } else {
+        frames_.enqueue(frame, FrameQueue::kInactive);
+        block.leave(BlockState::kStaged, kStored | flag_of(park), kDirty);
+        frames_.note_progress();
+    }
+    region.leave();
+}
+
+}  // namespace hanare::pager
