@@ -107,8 +107,8 @@ void Keeper::kick() noexcept {
     if (asleep_.exchange(false, std::memory_order_seq_cst)) channel_->notify();
 }
 
-// What an eviction of the frame is about, all the time that it takes.
-uint64_t Keeper::bytes_that_leave(const Frame& frame) noexcept {
+// What a write-back of the frame is about, all the time that it takes.
+uint64_t Keeper::bytes_cleaned(const Frame& frame) noexcept {
     return frame.sparse ? frame.region->bytes_of_parts(frame.leaving) : frame.bytes;
 }
 
@@ -201,7 +201,8 @@ void Keeper::complete(Frame& frame) noexcept {
         continuing_.push_back(&frame);
         return;
     }
-    cleaning_bytes_ -= bytes_that_leave(frame);
+    cleaning_bytes_ -= bytes_cleaned(frame);
+    if (frame.job == nullptr) leaving_bytes_ -= bytes_cleaned(frame);
     frame.in_keeper = false;
     FlushJob* job = std::exchange(frame.job, nullptr);
     if (status != HANARE_STATUS_OK) write_failed_ = true;
@@ -278,14 +279,16 @@ uint64_t Keeper::evict_next() noexcept {
     if (waiting_ != nullptr || write_failed_) return 0;
     if (pager_.frames().excess_bytes() > 0) pager_.frames().trim();
     // What is being written counts until it has left.
-    const bool excess = pager_.frames().excess_bytes() > cleaning_bytes_;
+    const uint64_t leaving = leaving_bytes_ + pager_.storing_bytes();
+    const bool excess = pager_.frames().excess_bytes() > leaving;
     if (!pager_.evicts_ahead() && !excess) {
         evicting_ = false;
         return 0;
     }
     const uint64_t low = pager_.frames().low_water_bytes();
     cleaning_bytes_max_ = cleaning_bytes_max(low);
-    const uint64_t available = pager_.frames().available_bytes() + cleaning_bytes_;
+    const uint64_t available =
+        pager_.frames().available_bytes() + cleaning_bytes_ + pager_.storing_bytes();
     // Frames that are on their way need nobody's room.
     const bool is_low = available < low && !pager_.frames().is_populating();
     if (is_low || excess) evicting_ = true;
@@ -324,7 +327,8 @@ void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {
     frame.park = park;
     frame.job = job;
     if (job != nullptr) ++job->in_flight;
-    cleaning_bytes_ += bytes_that_leave(frame);
+    cleaning_bytes_ += bytes_cleaned(frame);
+    if (job == nullptr) leaving_bytes_ += bytes_cleaned(frame);
     write_back_depth_.note_written(frame.io.bytes);
     submit(frame);
 }

@@ -2,8 +2,8 @@
 //
 // Keeper: the pool's background thread.  It writes back before frames run out, flushes, and reads
 // ahead what faulting threads leave to it; so that a fault normally finds its block staged or a
-// frame free.  All asynchronous I/O but the reads that faults start (fault_transfers.hpp) is started
-// and completed here.  The thread runs with every signal blocked and never touches far memory.
+// frame free.  All asynchronous I/O but what faults start (fault_transfers.hpp) is started and
+// completed here.  The thread runs with every signal blocked and never touches far memory.
 #pragma once
 
 #include <atomic>
@@ -73,7 +73,7 @@ private:
     bool submit_waiting() noexcept;
     bool read_ahead_some() noexcept;
     bool evict_some() noexcept;
-    static uint64_t bytes_that_leave(const Frame& frame) noexcept;
+    static uint64_t bytes_cleaned(const Frame& frame) noexcept;
     uint64_t cleaning_bytes_max(uint64_t low_bytes) noexcept;
     uint64_t flush_bytes_max() noexcept;
     uint64_t evict_next() noexcept;
@@ -114,6 +114,7 @@ private:
     std::atomic<uint64_t> cleaning_bytes_max_{WriteBackDepth::kBesideReadsBytesMax};
 
     // The keeper's own.
+    uint64_t leaving_bytes_ = 0;  // of the write-backs, those of evictions
     bool has_request_ = false;
     ReadAhead request_;
     bool evicting_ = false;  // on the way from the low to the high water mark

@@ -21,6 +21,7 @@ namespace {
 
 // Half of the x86-64 user address space; more is a mistake, not a wish.
 constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
+constexpr uint32_t kCopyBuffers = 4;
 
 sys::RankedLock region_table_lock{sys::LockRank::kRegions};
 
@@ -56,10 +57,13 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     if (options.watches_forks) HANARE_TRY(watch_forks());
     HANARE_TRY_ASSIGN(auto buffers,
                       sys::Mapping::reserve(PartReads::kBuffers * kPartBytesMax, kOsPageBytes));
+    HANARE_TRY_ASSIGN(auto copies,
+                      sys::Mapping::reserve(kCopyBuffers * kPartBytesMax, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto zeros, sys::Mapping::reserve(kPartBytesMax, kOsPageBytes));
-    pool->pager_ = std::make_unique<Pager>(
-        *pool->store_, *pool->engine_, pool->frames_, options.read_ahead_blocks,
-        options.block_bytes, sys::allowed_cpus() > 1, std::move(buffers), std::move(zeros));
+    pool->pager_ = std::make_unique<Pager>(*pool->store_, *pool->engine_, pool->frames_,
+                                           options.read_ahead_blocks, options.block_bytes,
+                                           sys::allowed_cpus() > 1, std::move(buffers),
+                                           std::move(copies), std::move(zeros));
     HANARE_TRY_ASSIGN(auto channel, pool->store_->open_channel());
     pool->keeper_ = std::make_unique<Keeper>(*pool->pager_, std::move(channel));
     pool->pager_->set_keeper(pool->keeper_.get(), options.works_ahead);
@@ -338,7 +342,7 @@ Result<void> Pool::make_table(Region& region) {
 void Pool::shrink_to_budget() noexcept {
     pager_->poll_transfers();
     frames_.trim();
-    while (frames_.excess_bytes() > 0 && pager_->evict_one()) frames_.trim();
+    while (frames_.excess_bytes() > pager_->storing_bytes() && pager_->evict_one()) frames_.trim();
 }
 
 Region* Pool::find(const void* address) noexcept {

@@ -171,7 +171,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     raise(report.page->far_bytes_peak, std::max(total, own_peak(figures)));
 }
 
-// Changes of the budget by less than one part in so many are not worth an eviction.
+// The budget is not raised by less than one part in so many.
 constexpr uint64_t kSlackShare = 64;
 
 // Of what all processes may have, this one's part: some of it evenly, the rest by activity; but it

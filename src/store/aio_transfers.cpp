@@ -28,6 +28,12 @@ size_t AioTransfers::start(IoRequest* const* requests, size_t count) noexcept {
     count = std::min(count, kStartMax);
     for (size_t i = 0; i < count; ++i) {
         const IoRequest& request = *requests[i];
+        // The kernel would send SIGXFSZ; write_at() fails without it.
+        if (request.kind == IoKind::kWrite &&
+            request.offset + request.bytes > sys::file_bytes_max()) {
+            count = i;
+            break;
+        }
         transfers[i] = {request.offset, request.memory, request.bytes,
                         reinterpret_cast<uint64_t>(requests[i]), request.kind == IoKind::kWrite};
     }

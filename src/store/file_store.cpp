@@ -23,12 +23,7 @@ uint64_t managed_bytes(const FileStoreOptions& options) {
 }
 
 sys::Aio::Kind kind_of(TransferCapacity capacity) {
-    switch (capacity) {
-        case TransferCapacity::kMany: return sys::Aio::Kind::kMany;
-        case TransferCapacity::kBatch: return sys::Aio::Kind::kBatch;
-        case TransferCapacity::kOne: break;
-    }
-    return sys::Aio::Kind::kOne;
+    return capacity == TransferCapacity::kMany ? sys::Aio::Kind::kMany : sys::Aio::Kind::kOne;
 }
 
 std::unexpected<Error> open_error(const std::string& directory, int os_errno) {

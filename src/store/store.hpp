@@ -88,9 +88,8 @@ public:
 };
 
 enum class TransferCapacity : uint8_t {
-    kOne,    // in flight; started by one thread at a time
-    kBatch,  // SharedTransfers::kStartMax, likewise
-    kMany,   // SharedTransfers::kInFlightMax
+    kOne,   // in flight; started by one thread at a time
+    kMany,  // SharedTransfers::kInFlightMax
 };
 
 class Store {

@@ -67,26 +67,9 @@ private:
 };
 
 constinit IdleContexts idle_many;
-constinit IdleContexts idle_batch;
 constinit IdleContexts idle_one;
 
-IdleContexts& idle_of(Aio::Kind kind) {
-    switch (kind) {
-        case Aio::Kind::kMany: return idle_many;
-        case Aio::Kind::kBatch: return idle_batch;
-        case Aio::Kind::kOne: break;
-    }
-    return idle_one;
-}
-
-uint32_t entries_of(Aio::Kind kind) {
-    switch (kind) {
-        case Aio::Kind::kMany: return Aio::kManyTransfers;
-        case Aio::Kind::kBatch: return Aio::kStartMax;
-        case Aio::Kind::kOne: break;
-    }
-    return 1;
-}
+IdleContexts& idle_of(Aio::Kind kind) { return kind == Aio::Kind::kMany ? idle_many : idle_one; }
 
 // Others may give contexts (fs.aio-max-nr) or memory back.
 bool is_transient_refusal(int error) { return error == EAGAIN || error == ENOMEM; }
@@ -106,8 +89,9 @@ uint64_t Aio::set_up() noexcept {
     if (there != 0 || is_refused()) return there;
     const int saved_errno = errno;
     aio_context_t context = idle_of(kind_).take();
+    const uint32_t entries = kind_ == Kind::kMany ? kManyTransfers : 1;
     int error = 0;
-    if (context == 0 && raw::syscall(SYS_io_setup, entries_of(kind_), &context) != 0) {
+    if (context == 0 && raw::syscall(SYS_io_setup, entries, &context) != 0) {
         error = errno;
         context = 0;
     }

@@ -30,9 +30,8 @@ public:
     static constexpr size_t kStartMax = 16;
 
     enum class Kind {
-        kMany,   // at most kManyTransfers in flight
-        kBatch,  // at most kStartMax, and start() by one thread at a time
-        kOne,    // one, likewise
+        kMany,  // at most kManyTransfers in flight
+        kOne,   // one, and start() by one thread at a time
     };
     static constexpr uint32_t kManyTransfers = 512;
 

@@ -72,20 +72,23 @@ hanare_status Pager::write_now(Frame& frame) noexcept {
 // The caller owns kWriting.  False: it still does, and nothing has been started.
 bool Pager::start_write(Frame& frame) noexcept {
     // Who serves the kernel's faults may be whom a write waits for.
-    if (fault_service_ != nullptr || !transfers_.has_room(frame.bytes)) return false;
+    if (fault_service_ != nullptr || !transfers_.can_start()) return false;
     WriteSet* const set = write_sets_.take();
     if (set == nullptr) return false;
-    if (prepare_write(frame) != HANARE_STATUS_OK) {
+    Region& region = *frame.region;
+    // Before the look at the region: its end either waits for these writes, or is seen.
+    region.blocks_in_transfer.fetch_add(1, std::memory_order_seq_cst);
+    if (region.is_closing() || prepare_write(frame) != HANARE_STATUS_OK) {
+        region.blocks_in_transfer.fetch_sub(1, std::memory_order_seq_cst);
         WriteSets::give_back(*set);
         return false;
     }
-    Region& region = *frame.region;
     set->frame = &frame;
     set->leaving_bytes = frame.sparse ? region.bytes_of_parts(frame.leaving) : frame.bytes;
     set->status.store(HANARE_STATUS_OK, std::memory_order_relaxed);
     storing_bytes_.fetch_add(set->leaving_bytes, std::memory_order_relaxed);
-    region.blocks_in_transfer.fetch_add(1, std::memory_order_seq_cst);
-    region.block(frame.block).advance(BlockState::kStoring);
+    // Who sleeps already completes it, too.
+    region.block(frame.block).leave(BlockState::kStoring);
     start_set(*set);
     return true;
 }
@@ -115,6 +118,7 @@ void Pager::finish_set_write(SetWrite& write, hanare_status status) noexcept {
         write_failure_.store(status, std::memory_order_relaxed);
         failed_writes_.fetch_add(1, std::memory_order_release);
     }
+    beside_failed_.store(status != HANARE_STATUS_OK, std::memory_order_relaxed);
     storing_bytes_.fetch_sub(set.leaving_bytes, std::memory_order_relaxed);
     WriteSets::give_back(set);
     // The region is there until it is left.
@@ -139,9 +143,12 @@ void Pager::abandon_transfer(store::IoRequest& request) noexcept {
     }
 }
 
-// While a part is on its way the processor has nothing to do, and others will need room soon.
+// While a part is on its way the processor has nothing to do, and others will need room soon.  Only
+// what need not be waited for: where writes fail, who needs the room sees to it.
 void Pager::evict_beside(PartReads::Buffer& read) noexcept {
-    while (!read.is_done() && frames_.available_bytes() + storing_bytes_ < kBesideBytes) {
+    if (fault_service_ != nullptr || beside_failed_.load(std::memory_order_relaxed)) return;
+    while (!read.is_done() && transfers_.can_start() && write_sets_.has_free() &&
+           frames_.available_bytes() + storing_bytes() < kBesideBytes) {
         const uint32_t hidden = hidden_beside_.load(std::memory_order_relaxed);
         FrameQueue queue = FrameQueue::kNone;
         Frame* const frame = frames_.select_victim(queue, false, hidden + 1 >= kHiddenMax);
@@ -153,7 +160,10 @@ void Pager::evict_beside(PartReads::Buffer& read) noexcept {
             continue;
         }
         hanare_status ignored = HANARE_STATUS_OK;
-        if (evict(*frame, true, &ignored) == Eviction::kFailed) return;
+        if (evict(*frame, true, &ignored) == Eviction::kFailed) {
+            beside_failed_.store(true, std::memory_order_relaxed);
+            return;
+        }
     }
 }
 

@@ -10,20 +10,24 @@ namespace {
 constexpr uint32_t kYields = 200;
 constexpr uint32_t kPauseUs = 100;
 
+uint64_t bytes_read(const store::IoRequest& request) {
+    return request.kind == store::IoKind::kRead ? request.bytes : 0;
+}
+
 }  // namespace
 
 void FaultTransfers::start(store::IoRequest* const* requests, size_t count) noexcept {
     if (count == 0) return;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < count; ++i) bytes += requests[i]->bytes;
-    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    for (size_t i = 0; i < count; ++i) bytes += bytes_read(*requests[i]);
+    read_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     // What has started belongs to whoever completes it, and may be completed already.
     const size_t started = transfers_->start(requests, count);
     in_flight_.fetch_add(static_cast<int32_t>(started), std::memory_order_seq_cst);
     // Who waits for a frame has seen that none was in flight, and may now wait for these.
     pager_.frames().note_progress();
     for (size_t i = started; i < count; ++i) {
-        bytes_.fetch_sub(requests[i]->bytes, std::memory_order_relaxed);
+        read_bytes_.fetch_sub(bytes_read(*requests[i]), std::memory_order_relaxed);
         pager_.abandon_transfer(*requests[i]);
     }
 }
@@ -58,7 +62,7 @@ bool FaultTransfers::complete_next(bool wait) noexcept {
     store::IoRequest* const request = transfers_->next_completed(wait);
     if (request == nullptr) return false;
     in_flight_.fetch_sub(1, std::memory_order_seq_cst);
-    bytes_.fetch_sub(request->bytes, std::memory_order_relaxed);
+    read_bytes_.fetch_sub(bytes_read(*request), std::memory_order_relaxed);
     pager_.finish_transfer(*request);
     return true;
 }

@@ -27,7 +27,7 @@ class Pager;
 
 class FaultTransfers {
 public:
-    static constexpr uint64_t kInFlightBytesMax = uint64_t{64} << 20;
+    static constexpr uint64_t kReadBytesMax = uint64_t{64} << 20;
 
     // `transfers` may be null: then nothing can be started.
     FaultTransfers(Pager& pager, std::unique_ptr<store::SharedTransfers> transfers, bool may_spin)
@@ -35,15 +35,18 @@ public:
 
     static constexpr size_t kBatch = store::SharedTransfers::kStartMax;
 
-    // Whether `bytes` more may be in flight, of at most kBatch transfers.
-    bool has_room(uint64_t bytes) const noexcept {
+    // Whether kBatch transfers more may be in flight.
+    bool can_start() const noexcept {
         return transfers_ != nullptr && !transfers_->is_refused() &&
-               bytes_.load(std::memory_order_relaxed) + bytes <= kInFlightBytesMax &&
-               in_flight_.load(std::memory_order_relaxed) + kBatch <=
-                   store::SharedTransfers::kInFlightMax;
+               in_flight_.load(std::memory_order_relaxed) + static_cast<int32_t>(kBatch) <=
+                   static_cast<int32_t>(store::SharedTransfers::kInFlightMax);
     }
-    // In flight, or about to be.
-    uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+    // And `bytes` more of reads.
+    bool has_room_for_reads(uint64_t bytes) const noexcept {
+        return can_start() && read_bytes() + bytes <= kReadBytesMax;
+    }
+    // Of reads that are in flight, or about to be.
+    uint64_t read_bytes() const noexcept { return read_bytes_.load(std::memory_order_relaxed); }
 
     bool in_flight() const noexcept { return in_flight_.load(std::memory_order_seq_cst) > 0; }
 
@@ -73,11 +76,11 @@ private:
     Pager& pager_;
     std::unique_ptr<store::SharedTransfers> transfers_;
     Spinning spinning_;
-    std::atomic<uint64_t> bytes_{0};      // from before they start until they are completed
-    std::atomic<int32_t> in_flight_{0};   // the system has; less than 0 for moments
-    std::atomic<bool> leading_{false};    // somebody completes
-    std::atomic<uint32_t> changes_{0};    // one was completed, or nobody leads any more
-    std::atomic<uint32_t> followers_{0};  // threads that wait
+    std::atomic<uint64_t> read_bytes_{0};  // from before they start until they are completed
+    std::atomic<int32_t> in_flight_{0};    // the system has; less than 0 for moments
+    std::atomic<bool> leading_{false};     // somebody completes
+    std::atomic<uint32_t> changes_{0};     // one was completed, or nobody leads any more
+    std::atomic<uint32_t> followers_{0};   // threads that wait
 };
 
 template <typename StillWaiting>

@@ -401,10 +401,10 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
             may_wait_for_keeper = false;
             continue;
         }
-        // So is what others evict.
-        if (failures == 0 && storing_bytes_.load(std::memory_order_relaxed) > 0) {
+        // Enough is on its way already.
+        if (failures == 0 && storing_bytes() >= (bytes != 0 ? bytes : region.block_bytes)) {
             transfers_.wait_while(
-                [&] { return frames_.progress() == seen && storing_bytes_.load() > 0; });
+                [&] { return frames_.progress() == seen && storing_bytes() > 0; });
             continue;
         }
         // Where the store refuses writes, blocks that need none can still go.
@@ -422,7 +422,7 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
             continue;
         }
         if (keeper_ != nullptr) keeper_->kick();
-        // Reads that faults have started bring frames, if somebody completes them.
+        // What faults have started brings frames, if somebody completes it.
         if (transfers_.in_flight()) {
             transfers_.wait_while(
                 [&] { return frames_.progress() == seen && transfers_.in_flight(); });

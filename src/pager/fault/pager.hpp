@@ -58,11 +58,13 @@ class FaultService;
 
 class Pager {
 public:
-    // `buffers`: PartReads::kBuffers of kPartBytesMax; `zeros`: kPartBytesMax, never written.
+    // `buffers`: PartReads::kBuffers of kPartBytesMax; `copies`: some of these; `zeros`:
+    // kPartBytesMax, never written.
     // `read_ahead_blocks`: at most, ahead of one stream, of blocks of `block_bytes`.  `may_spin`:
     // other threads can run while one waits in a loop.
     Pager(store::Store& store, Engine& engine, FrameTable& frames, uint32_t read_ahead_blocks,
-          uint64_t block_bytes, bool may_spin, sys::Mapping buffers, sys::Mapping zeros)
+          uint64_t block_bytes, bool may_spin, sys::Mapping buffers, sys::Mapping copies,
+          sys::Mapping zeros)
         : store_(store),
           engine_(engine),
           frames_(frames),
@@ -72,6 +74,7 @@ public:
                          frames.frame_budget_bytes(), block_bytes)),
           transfers_(*this, store.open_transfers(store::TransferCapacity::kMany), may_spin),
           part_reads_(store, std::move(buffers), may_spin),
+          copies_(std::move(copies), kPartBytesMax),
           zeros_(std::move(zeros)) {}
 
     // `works_ahead`: it frees frames before they are needed.
@@ -123,9 +126,14 @@ public:
     // The end of what a fault has started; abandon_transfer: the system has refused it.
     void finish_transfer(store::IoRequest& request) noexcept;
     void abandon_transfer(store::IoRequest& request) noexcept;
+    // Of what leaves with writes that faults have started.
+    uint64_t storing_bytes() const noexcept {
+        return storing_bytes_.load(std::memory_order_relaxed);
+    }
     // Completes what faults have started, as far as it has arrived.
     void poll_transfers() noexcept { transfers_.poll(); }
-    // For the end of a region, which is closing: nothing that a fault has started is in flight.
+    // For the end of a region, which is closing: nothing that a fault has started is in flight, or
+    // will be.
     void finish_transfers(Region& region) noexcept;
 
     // The owner of a transient state makes the block absent, which also clears `flags`, and frees
@@ -164,8 +172,8 @@ public:
     // `parts`, which the caller has to fill with zeros, are returned.
     uint64_t discard_parts(Region& region, uint32_t index, uint64_t parts) noexcept;
 
-    // Returns some time after the block has left the transient state `seen`.  The nanoseconds in
-    // which a stream had to wait for the device.
+    // Until the block may have left the transient state `seen`; completes it where that is whoever
+    // waits.  Returns the nanoseconds in which a stream had to wait for the device.
     uint64_t wait(Block& block, uint32_t seen) noexcept;
 
     // Evicts one block in the calling thread; false when there is none or it failed.
@@ -214,7 +222,7 @@ public:
     // transfers that the parent had begun, and its keeper, do not exist here; the program has one
     // thread, and `on_need` is called when it needs local memory of its own.
     void finish_all_transfers() noexcept {
-        transfers_.wait_while([&] { return transfers_.bytes() > 0; });
+        transfers_.wait_while([&] { return transfers_.read_bytes() > 0 || storing_bytes() > 0; });
     }
     // Clean pages of a block are write-protected, as they were in the parent.
     int protect_again(Region& region, uint32_t index) noexcept;
@@ -388,6 +396,8 @@ private:
     std::atomic<uint32_t> failed_writes_{0};  // of sets
     std::atomic<hanare_status> write_failure_{HANARE_STATUS_OK};  // the last one's
     std::atomic<uint32_t> hidden_beside_{0};  // since the last block left beside a read
+    std::atomic<bool> beside_failed_{false};  // the last eviction of the kind
+    BufferPool copies_;                       // of parts from one place in the store to another
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
     Gate gate_;
@@ -409,7 +419,10 @@ int Pager::retry_after_evictions(Step step) noexcept {
     for (uint32_t tries = 0; error == ENOMEM && tries < kFailuresMax; ++tries) {
         hanare_status ignored = HANARE_STATUS_OK;
         const Eviction eviction = evict_inline(false, false, &ignored);
-        if (eviction == Eviction::kNoVictim) sys::yield_for_us(kRefusedPauseUs);
+        if (eviction == Eviction::kNoVictim) {
+            transfers_.poll();
+            sys::yield_for_us(kRefusedPauseUs);
+        }
         error = step();
     }
     return error;

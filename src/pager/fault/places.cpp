@@ -62,14 +62,14 @@ hanare_status Pager::own_place(Region& region, const Frame& frame) noexcept {
 hanare_status Pager::copy_parts(Region& region, uint32_t index, uint64_t parts, uint64_t from,
                                 uint64_t to) noexcept {
     if (parts == 0) return HANARE_STATUS_OK;
-    PartReads::Buffer buffer(part_reads_);
+    const BufferPool::Buffer buffer(copies_);
     uint32_t* const checksums = region.checksums_of(index);
     std::array<uint32_t, kPartsMax> copied;
     hanare_status status = HANARE_STATUS_OK;
     for (uint64_t left = parts; left != 0; left &= left - 1) {
         const auto part = static_cast<uint32_t>(std::countr_zero(left));
         const uint64_t start = part * region.part_bytes;
-        status = buffer.read(from + start, region.part_bytes);
+        status = store_.read(from + start, buffer.memory(), region.part_bytes);
         if (status != HANARE_STATUS_OK) break;
         if (part_checksum(buffer.memory(), region.part_bytes, from + start) != checksums[part]) {
             count(region.counters.checksum_errors);

@@ -33,7 +33,7 @@ uint64_t quick_bytes(uint64_t block_bytes) {
 ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t frame_bytes,
                                  uint64_t block_bytes) noexcept {
     const uint64_t most =
-        std::clamp<uint64_t>(most_bytes, block_bytes, FaultTransfers::kInFlightBytesMax);
+        std::clamp<uint64_t>(most_bytes, block_bytes, FaultTransfers::kReadBytesMax);
     const uint64_t quick = std::min(most, quick_bytes(block_bytes));
     const uint64_t first = std::min(kFirstBytes, frame_bytes / kFirstShare);
     return ReadAheadDepth({.start_bytes = std::clamp(first, quick, most),
@@ -47,7 +47,7 @@ ReadAheadDepth Pager::make_depth(uint64_t most_bytes, uint64_t frame_bytes,
 uint64_t Pager::read_ahead_bytes(const Region& region) noexcept {
     const uint64_t bytes = read_ahead_depth_.bytes();
     const uint64_t quick = quick_bytes(region.block_bytes);
-    if (bytes <= quick || !frames_.is_beyond_ahead_share(transfers_.bytes())) return bytes;
+    if (bytes <= quick || !frames_.is_beyond_ahead_share(transfers_.read_bytes())) return bytes;
     return quick;
 }
 
@@ -228,7 +228,8 @@ void Pager::leave_to_keeper(Region& region, uint32_t first, uint32_t count, int3
 }
 
 Pager::FillStart Pager::start_ahead(Region& region, uint32_t index, Batch& batch) noexcept {
-    if (!transfers_.has_room(batch.bytes + region.block_bytes)) return FillStart::kNoFrame;
+    if (!transfers_.has_room_for_reads(batch.bytes + region.block_bytes))
+        return FillStart::kNoFrame;
     if (batch.count == batch.frames.size()) start_batch(batch);
     Frame*& frame = batch.frames[batch.count];
     FillStart start = FillStart::kNoFrame;

@@ -73,7 +73,7 @@ struct Region {
     std::atomic<uint64_t> resident_bytes{0};
     std::atomic<uint64_t> dirty_bytes{0};
     std::atomic<uint64_t> pinned_blocks{0};
-    std::atomic<uint32_t> blocks_in_transfer{0};  // in kReading
+    std::atomic<uint32_t> blocks_in_transfer{0};  // in kReading or kStoring
     std::atomic<uint32_t> used_blocks{0};         // of adopted memory: none behind was ever usable
     StreamTable streams;
     StreamDensity density;

@@ -52,7 +52,8 @@ int MovingEngine::populate_ahead(std::byte* slot, size_t bytes) noexcept {
 
 void MovingEngine::trim() noexcept {
     if (!nursery_.lock.try_lock()) return;
-    if (std::exchange(nursery_.used_before, nursery_.used) == nursery_.used) clear(nursery_);
+    const bool is_idle = std::exchange(nursery_.used_before, nursery_.used) == nursery_.used;
+    if (is_idle && nursery_.used < kHugePageBytes) clear(nursery_);
     nursery_.lock.unlock();
 }
 

@@ -7,6 +7,7 @@
 // Any thread, fault handlers included.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -50,6 +51,12 @@ public:
             if (!set.is_taken.exchange(true, std::memory_order_acquire)) return &set;
         }
         return nullptr;
+    }
+    // A hint.
+    bool has_free() const noexcept {
+        return std::ranges::any_of(sets_, [](const WriteSet& set) {
+            return !set.is_taken.load(std::memory_order_relaxed);
+        });
     }
     static void give_back(WriteSet& set) noexcept {
         set.is_taken.store(false, std::memory_order_release);
