@@ -25,9 +25,6 @@ constexpr uint64_t kLowWaterShare = 16;
 // Parts leave so much room for the descriptors of sparse blocks.
 constexpr uint64_t kDescriptorsBytes = 4096;
 
-// Of blocks that were withdrawn to see whether they are used again: one part in so many of the
-// budget.
-constexpr uint64_t kHiddenShare = 2;
 // What is kept free is less by so much where single parts are what is needed, which is so unless
 // whole blocks are more than one of so many needs.
 constexpr uint64_t kPartsLowWaterShare = 8;
@@ -168,6 +165,7 @@ bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
                 used_bytes_ += bytes;
                 given_bytes_ += bytes;
                 if (whole_score_ > 0) --whole_score_;
+                shelf_share_.note_need();
                 return true;
             }
             whole = take_foreign_free(nullptr);
@@ -220,6 +218,7 @@ void FrameTable::resize_sparse(Frame& frame, uint64_t bytes) noexcept {
 
 void FrameTable::note_back_from_shelf(Frame& frame) noexcept {
     const sys::LockGuard guard(lock_);
+    shelf_share_.note_return();
     if (frame.queue != FrameQueue::kHidden) return;
     if (frame.shelved != 0) return count_again(frame);
     take_out(frame);
@@ -533,7 +532,7 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean,
     const bool ageing = ++evictions_ % kAgeingPeriod == 0;
     Frame* frame = nullptr;
     const bool many_hidden =
-        prefer_hidden || hidden_bytes_ > unlocked_frame_budget_bytes() / kHiddenShare;
+        prefer_hidden || hidden_bytes_ > shelf_share_.bytes_of(unlocked_frame_budget_bytes());
     for (IntrusiveList<Frame>* list : {&drop_, &hidden_, &probation_, &protected_}) {
         if (prefer_clean && frame == nullptr) frame = take_victim(*list, false, true);
     }

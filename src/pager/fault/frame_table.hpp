@@ -29,6 +29,7 @@
 #include "pager/fault/block.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame.hpp"
+#include "pager/fault/shelf_share.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::pager {
@@ -246,6 +247,7 @@ private:
     // How far whole blocks prevail among what is needed.
     uint32_t whole_score_ HANARE_GUARDED_BY(lock_) = kWholeScoreAtFirst;
     bool has_shelves_ HANARE_GUARDED_BY(lock_) = false;
+    ShelfShare shelf_share_ HANARE_GUARDED_BY(lock_);
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t hidden_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;
