@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "intercept/intercept.hpp"
+#include "pager/file_room.hpp"
 #include "run/control.hpp"
 #include "run/room.hpp"
 #include "sys/clock.hpp"
@@ -33,6 +34,7 @@ struct Report {
     uint64_t local_bytes = 0;  // of the budget, for all processes together
     uint64_t share_bytes = 0;  // of that, this process's part
     uint64_t other_bytes = 0;  // of that, what Hanare does not keep
+    pager::FileRoom file_room;
     bool is_child = false;
     bool is_attended = false;  // has an attendant
     bool answers = false;      // at a control socket
@@ -222,7 +224,11 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     if (others > report.other_bytes || others + slack < report.other_bytes) {
         report.other_bytes = others;
     }
-    pool.set_budget(share > report.other_bytes ? share - report.other_bytes : 0);
+    const bool is_short = kept + kept / kSlackShare >= counters.budget_bytes;
+    const uint64_t taken =
+        report.other_bytes +
+        report.file_room.update(sys::now_ns(), sys::major_faults(), share, is_short);
+    pool.set_budget(share > taken ? share - taken : 0);
     return sharers;
 }
 
@@ -307,6 +313,7 @@ void begin_child_report() noexcept {
     report.far_bytes = 0;
     report.share_bytes = 0;
     report.other_bytes = 0;
+    report.file_room = {};
     report.command = sys::thread_name();
     sharers_seen = 0;
     shared_ns = 0;

@@ -58,6 +58,12 @@ Result<ProcessUsage> process_usage() {
                         static_cast<uint64_t>(usage.ru_majflt), peak};
 }
 
+uint64_t major_faults() noexcept {
+    struct rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<uint64_t>(usage.ru_majflt);
+}
+
 uint64_t anonymous_bytes() noexcept {
     const Pages pages = own_pages();
     return pages.present > pages.shared ? (pages.present - pages.shared) * kOsPageBytes : 0;

@@ -17,6 +17,9 @@ struct ProcessUsage {
 
 Result<ProcessUsage> process_usage();
 
+// Pages of files that it has waited for.  Async-signal-safe.
+uint64_t major_faults() noexcept;
+
 // Of its memory that lies in no file and is present; 0 where the kernel does not tell.
 // Async-signal-safe.
 uint64_t anonymous_bytes() noexcept;

@@ -65,7 +65,7 @@ int MovingEngine::install_writable(std::byte* block, std::byte* slot, size_t byt
 int MovingEngine::install_read_only(std::byte* block, std::byte* slot, size_t bytes,
                                     bool* written) noexcept {
     *written = false;
-    if (threads_.is_single()) return install_protected(block, slot, bytes);
+    if (is_single()) return install_protected(block, slot, bytes);
     int error = 0;
     {
         const BufferPool::Buffer copy(scratch_);
@@ -80,6 +80,15 @@ int MovingEngine::install_read_only(std::byte* block, std::byte* slot, size_t by
         HANARE_ASSERT(unprotect_error == 0);  // the pages are present
     }
     return error;
+}
+
+// As ThreadCount::is_single(), but where there were several threads a moment ago, not asked.
+bool MovingEngine::is_single() noexcept {
+    constexpr uint32_t kAskPeriod = 64;
+    const uint32_t passed = not_single_for_.load(std::memory_order_relaxed);
+    if (passed == 0 && threads_.is_single()) return true;
+    not_single_for_.store((passed + 1) % kAskPeriod, std::memory_order_relaxed);
+    return false;
 }
 
 int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
@@ -200,10 +209,10 @@ bool MovingEngine::populate_from_nursery(std::byte* slot, size_t bytes) noexcept
     if (!nursery_.lock.try_lock()) return false;
     nursery_.used = round_up(nursery_.used, bytes);
     int error = nursery_.used + bytes > kHugePageBytes ? renew(nursery_) : 0;
-    // Others wait, and single pages will do.
+    // Others wait, and single pages will do.  The next part may be had all the same.
     if (error == 0) error = leave(nursery_, slot, bytes, 0);
     if (error != 0) {
-        clear(nursery_);
+        nursery_.used = std::min(nursery_.used + bytes, kHugePageBytes);
         sys::advise(slot, bytes, MADV_DONTNEED);
     }
     nursery_.lock.unlock();

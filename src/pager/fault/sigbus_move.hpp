@@ -94,7 +94,10 @@ private:
     int install_piece(std::byte* block, std::byte* slot, std::byte* copy, size_t bytes,
                       bool* written) noexcept;
 
+    bool is_single() noexcept;
+
     sys::ThreadCount threads_;
+    std::atomic<uint32_t> not_single_for_{0};  // installs
     std::atomic<bool> shares_pages_{false};  // there was a fork: some cannot be moved
     BufferPool scratch_;                     // copies made while a block is installed
     sys::Mapping zeros_;
