@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ShelfShare: how much of the budget is withdrawn to see whether it is used again.  The more it is,
-// the better is known what may leave, and the more faults bring back what is in use.  A read from the
-// store costs as much as several of these, so their number follows the number of reads.
+// the better is known what may leave, and the more faults bring back what is in use.  A read from
+// the store costs as much as several of these, so their number follows the number of reads
+// (decision 23).
 //
 // Under a lock of the owner's.
 #pragma once
