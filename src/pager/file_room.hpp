@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FileRoom: what is left to the kernel, of the memory that a program may have, for the files that
-// it maps, its own code first.  A program whose code does not stay in memory waits for it all the
-// time; its major faults tell.  So the budget shrinks while there are many, as long as that helps,
-// and grows again, slowly, where there are none.
+// FileRoom: what is left to the kernel, of the memory that far memory may have, for the files that
+// a program maps, its own code first.  A program whose code does not stay in memory waits for it
+// all the time; its major faults tell.  So room is made, in steps, while there are many; it is
+// given back in smaller steps where there are few, and at once where there are as many all the
+// same, as of who reads a file through a mapping.
 //
 // By one thread.
 #pragma once
@@ -19,22 +20,26 @@ public:
     // Returns the bytes to leave, of `share` bytes.
     uint64_t update(uint64_t now_ns, uint64_t major_faults, uint64_t share,
                     bool is_short) noexcept {
+        const uint64_t most = share / kMostShare;
+        bytes_ = std::min(bytes_, most);
         if (now_ns - seen_ns_ < kPeriodNs) return bytes_;
-        const uint64_t rate = (major_faults - seen_faults_) * kSecondNs / (now_ns - seen_ns_);
         const bool is_first = seen_ns_ == 0;
+        const uint64_t rate = (major_faults - seen_faults_) * kSecondNs / (now_ns - seen_ns_);
         seen_ns_ = now_ns;
         seen_faults_ = major_faults;
         if (is_first) return bytes_;
-        if (rate >= kMany && is_short && now_ns >= vain_until_ns_) {
-            if (bytes_ == 0) rate_at_first_ = rate;
-            if (bytes_ < share / kMostShare) {
-                bytes_ = std::min(bytes_ + share / kStepShare, share / kMostShare);
-            } else if (rate > rate_at_first_ / 2) {
-                bytes_ = 0;  // they are read once, perhaps: room does not help
+        if (rate < kMany) {
+            many_periods_ = 0;
+            bytes_ -= std::min(bytes_, share / (rate < kFew ? kBackShare : kSlowBackShare));
+        } else if (is_short && now_ns >= vain_until_ns_) {
+            ++many_periods_;
+            if (bytes_ == most && many_periods_ >= kVainPeriods) {
+                bytes_ = 0;
+                many_periods_ = 0;
                 vain_until_ns_ = now_ns + kVainNs;
+            } else if (many_periods_ >= kPeriodsAtFirst) {
+                bytes_ = std::min(bytes_ + share / kStepShare, most);
             }
-        } else if (rate < kFew) {
-            bytes_ -= std::min(bytes_, share / kBackShare);
         }
         return bytes_;
     }
@@ -46,16 +51,21 @@ private:
     // Major faults in a second.
     static constexpr uint64_t kMany = 100;
     static constexpr uint64_t kFew = 10;
-    // Parts of the share: in all, for each period with many, and back for each without.
+    // Periods with many, one after the other: before room is made, as programs begin so; and after
+    // which it is known not to help.
+    static constexpr uint32_t kPeriodsAtFirst = 3;
+    static constexpr uint32_t kVainPeriods = 40;
+    // Parts of the share: in all, for a period with many, and back for one with few or some.
     static constexpr uint64_t kMostShare = 3;
     static constexpr uint64_t kStepShare = 48;
-    static constexpr uint64_t kBackShare = 2048;
+    static constexpr uint64_t kBackShare = 1024;
+    static constexpr uint64_t kSlowBackShare = 4096;
 
     uint64_t bytes_ = 0;
     uint64_t seen_ns_ = 0;
     uint64_t seen_faults_ = 0;
-    uint64_t rate_at_first_ = 0;
     uint64_t vain_until_ns_ = 0;
+    uint32_t many_periods_ = 0;
 };
 
 }  // namespace hanare::pager

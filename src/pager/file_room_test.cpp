@@ -37,19 +37,33 @@ TEST_F(FileRoomTest, NothingIsLeftWhileThereIsMoreToBeHad) {
 TEST_F(FileRoomTest, GrowsUntilTheyStayAndIsGivenBackSlowly) {
     pass(0);
     uint64_t bytes = 0;
-    for (int i = 0; i < 5; ++i) bytes = pass(500);
+    for (int i = 0; i < 7; ++i) bytes = pass(500);
     EXPECT_GT(bytes, 10 * kMiB);
     EXPECT_LT(bytes, 30 * kMiB);
-    EXPECT_EQ(pass(5), bytes);
-    for (int i = 0; i < 10; ++i) EXPECT_LT(pass(0), bytes);
+    for (int i = 0; i < 10; ++i) EXPECT_LT(pass(i % 2 == 0 ? 5 : 0), bytes);
     EXPECT_GT(pass(0), bytes / 2);
-    for (int i = 0; i < 10'000; ++i) pass(0);
+    for (int i = 0; i < 1000; ++i) pass(0);
     EXPECT_EQ(pass(0), 0U);
+}
+
+TEST_F(FileRoomTest, AShortBurstMakesNone) {
+    pass(0);
+    EXPECT_EQ(pass(5000), 0U);
+    EXPECT_EQ(pass(5000), 0U);
+    EXPECT_EQ(pass(0), 0U);
+    EXPECT_EQ(pass(5000), 0U);
+}
+
+TEST_F(FileRoomTest, IsNeverMoreThanAPartOfAShareThatShrinks) {
+    pass(0);
+    for (int i = 0; i < 20; ++i) pass(500);
+    EXPECT_LE(room_.update(now_ns_ + 1, faults_, kShare / 10, true), kShare / 30);
 }
 
 TEST_F(FileRoomTest, IsGivenUpWhereItDoesNotHelp) {
     pass(0);
     uint64_t most = 0;
+    for (int i = 0; i < 5; ++i) pass(500);
     uint64_t bytes = pass(500);
     for (int i = 0; i < 1000 && bytes != 0; ++i) {
         most = std::max(most, bytes);

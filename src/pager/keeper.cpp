@@ -277,7 +277,10 @@ uint64_t Keeper::cleaning_bytes_max(uint64_t low_bytes) noexcept {
 // The size of the block that it has evicted or begun to write back, 0 if none.
 uint64_t Keeper::evict_next() noexcept {
     if (waiting_ != nullptr || write_failed_) return 0;
-    if (pager_.frames().excess_bytes() > 0) pager_.frames().trim();
+    if (pager_.frames().excess_bytes() > 0) {
+        pager_.poll_transfers();
+        pager_.frames().trim();
+    }
     // What is being written counts until it has left.
     const uint64_t leaving = leaving_bytes_ + pager_.storing_bytes();
     const bool excess = pager_.frames().excess_bytes() > leaving;

@@ -10,6 +10,7 @@
 #include "pager/fault/handler.hpp"
 #include "pager/fault/region_table.hpp"
 #include "pager/fork.hpp"
+#include "sys/clock.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
@@ -79,6 +80,10 @@ void Pool::set_budget(uint64_t bytes) noexcept {
     // Several times as many blocks as one instruction may need.
     const uint64_t least = frames_.usage().metadata_bytes + 4 * kFramesMin * block_bytes_;
     frames_.set_budget(std::min(local_bytes_, std::max(bytes, least)));
+    constexpr uint64_t kTrimNs = 100'000'000;
+    const uint64_t now_ns = sys::now_ns();
+    if (now_ns - trimmed_ns_ < kTrimNs) return;
+    trimmed_ns_ = now_ns;
     engine_->trim();
 }
 
@@ -340,9 +345,9 @@ Result<void> Pool::make_table(Region& region) {
 
 // New tables take part of the budget: give up frames for them.
 void Pool::shrink_to_budget() noexcept {
-    pager_->poll_transfers();
     frames_.trim();
-    while (frames_.excess_bytes() > pager_->storing_bytes() && pager_->evict_one()) frames_.trim();
+    pager_->wait_for_storing();
+    while (frames_.excess_bytes() > 0 && pager_->evict_one()) frames_.trim();
 }
 
 Region* Pool::find(const void* address) noexcept {

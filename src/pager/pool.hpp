@@ -144,6 +144,7 @@ private:
 
     const uint64_t block_bytes_;
     const uint64_t local_bytes_;
+    uint64_t trimmed_ns_ = 0;  // set_budget() asked the engine
     bool watches_forks_ = true;
     FrameTable frames_;
     std::unique_ptr<store::Store> store_;

@@ -226,8 +226,9 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     }
     const bool is_short = kept + kept / kSlackShare >= counters.budget_bytes;
     const uint64_t taken =
-        report.other_bytes +
-        report.file_room.update(sys::now_ns(), sys::major_faults(), share, is_short);
+        report.other_bytes + report.file_room.update(sys::now_ns(), sys::major_faults(),
+                                                     share - std::min(share, report.other_bytes),
+                                                     is_short);
     pool.set_budget(share > taken ? share - taken : 0);
     return sharers;
 }

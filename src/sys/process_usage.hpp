@@ -17,7 +17,7 @@ struct ProcessUsage {
 
 Result<ProcessUsage> process_usage();
 
-// Pages of files that it has waited for.  Async-signal-safe.
+// Pages that the kernel has read for it, mostly of files that it maps.  Async-signal-safe.
 uint64_t major_faults() noexcept;
 
 // Of its memory that lies in no file and is present; 0 where the kernel does not tell.

@@ -52,6 +52,7 @@ Pager::Eviction Pager::evict(Frame& frame, bool may_start, hanare_status* failur
     if (status == HANARE_STATUS_OK) {
         if (may_start && start_write(frame)) return Eviction::kStarted;
         status = write_now(frame);
+        beside_failed_.store(status != HANARE_STATUS_OK, std::memory_order_relaxed);
         finish_write(frame, status, Park::kFree);
     }
     if (status == HANARE_STATUS_OK) return Eviction::kDone;
@@ -119,11 +120,12 @@ void Pager::finish_set_write(SetWrite& write, hanare_status status) noexcept {
         failed_writes_.fetch_add(1, std::memory_order_release);
     }
     beside_failed_.store(status != HANARE_STATUS_OK, std::memory_order_relaxed);
-    storing_bytes_.fetch_sub(set.leaving_bytes, std::memory_order_relaxed);
+    const uint64_t bytes = set.leaving_bytes;
     WriteSets::give_back(set);
     // The region is there until it is left.
     frame.region->blocks_in_transfer.fetch_sub(1, std::memory_order_seq_cst);
     finish_write(frame, status, Park::kFree);
+    storing_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
 }
 
 void Pager::finish_transfer(store::IoRequest& request) noexcept {
@@ -143,8 +145,8 @@ void Pager::abandon_transfer(store::IoRequest& request) noexcept {
     }
 }
 
-// While a part is on its way the processor has nothing to do, and others will need room soon.  Only
-// what need not be waited for: where writes fail, who needs the room sees to it.
+// While a part is on its way the processor has nothing to do, and others will need room soon. Where
+// the last write failed, who needs the room sees to it.
 void Pager::evict_beside(PartReads::Buffer& read) noexcept {
     if (fault_service_ != nullptr || beside_failed_.load(std::memory_order_relaxed)) return;
     while (!read.is_done() && transfers_.can_start() && write_sets_.has_free() &&
@@ -160,10 +162,7 @@ void Pager::evict_beside(PartReads::Buffer& read) noexcept {
             continue;
         }
         hanare_status ignored = HANARE_STATUS_OK;
-        if (evict(*frame, true, &ignored) == Eviction::kFailed) {
-            beside_failed_.store(true, std::memory_order_relaxed);
-            return;
-        }
+        if (evict(*frame, true, &ignored) == Eviction::kFailed) return;
     }
 }
 

@@ -58,6 +58,7 @@ void FaultTransfers::stop_leading() noexcept {
 
 // The caller leads.
 bool FaultTransfers::complete_next(bool wait) noexcept {
+    if (transfers_ == nullptr) return false;
     if (wait && in_flight_.load(std::memory_order_seq_cst) <= 0) return false;
     store::IoRequest* const request = transfers_->next_completed(wait);
     if (request == nullptr) return false;

@@ -165,7 +165,6 @@ bool FrameTable::reserve(uint64_t bytes, UseAhead use_ahead) noexcept {
                 used_bytes_ += bytes;
                 given_bytes_ += bytes;
                 if (whole_score_ > 0) --whole_score_;
-                shelf_share_.note_need();
                 return true;
             }
             whole = take_foreign_free(nullptr);
@@ -214,6 +213,11 @@ void FrameTable::resize_sparse(Frame& frame, uint64_t bytes) noexcept {
     } else {
         count_again(frame);
     }
+}
+
+void FrameTable::note_missed() noexcept {
+    const sys::LockGuard guard(lock_);
+    shelf_share_.note_need();
 }
 
 void FrameTable::note_back_from_shelf(Frame& frame) noexcept {
@@ -595,6 +599,7 @@ void FrameTable::enqueue(Frame& frame, FrameQueue queue) noexcept {
 
 void FrameTable::dequeue(Frame& frame) noexcept {
     const sys::LockGuard guard(lock_);
+    if (frame.queue == FrameQueue::kHidden) shelf_share_.note_return();
     if (frame.queue != FrameQueue::kNone) take_out(frame);
 }
 

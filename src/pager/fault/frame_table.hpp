@@ -88,6 +88,8 @@ public:
     void requeue_sparse(Frame& frame, uint64_t bytes) noexcept;
     // The same for one that keeps its place in the queue, if it is in one.
     void resize_sparse(Frame& frame, uint64_t bytes) noexcept;
+    // Something of a region with a shelf had to be read.
+    void note_missed() noexcept;
     // Parts of a hidden sparse frame have left the shelf; where none are left, it is hidden no
     // more.
     void note_back_from_shelf(Frame& frame) noexcept;

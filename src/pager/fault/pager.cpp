@@ -196,6 +196,7 @@ hanare_status Pager::read_block(Region& region, uint32_t index, Frame& frame,
     }
     frame.zeroed = false;
     note_read();
+    if (region.has_shelf()) frames_.note_missed();
     const hanare_status status =
         store_.read(region.offset_of(index), frame.memory, region.block_bytes);
     if (status != HANARE_STATUS_OK) {

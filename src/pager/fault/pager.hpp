@@ -130,6 +130,10 @@ public:
     uint64_t storing_bytes() const noexcept {
         return storing_bytes_.load(std::memory_order_relaxed);
     }
+    // Until that has left, or the budget holds.
+    void wait_for_storing() noexcept {
+        transfers_.wait_while([&] { return storing_bytes() > 0 && frames_.excess_bytes() > 0; });
+    }
     // Completes what faults have started, as far as it has arrived.
     void poll_transfers() noexcept { transfers_.poll(); }
     // For the end of a region, which is closing: nothing that a fault has started is in flight, or

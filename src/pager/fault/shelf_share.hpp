@@ -17,11 +17,12 @@ class ShelfShare {
 public:
     uint64_t bytes_of(uint64_t budget_bytes) const { return budget_bytes / kWhole * share_; }
 
-    // A part, or a block as a whole, came back; room was needed for something that did not.
+    // A part, or a block as a whole, came back.
     void note_return() {
         ++returns_;
         adapt();
     }
+    // One had to be read.
     void note_need() {
         ++needs_;
         adapt();

@@ -50,6 +50,16 @@ int MovingEngine::populate_ahead(std::byte* slot, size_t bytes) noexcept {
     return populate_contiguous(keepers_nursery_, slot, bytes);
 }
 
+int MovingEngine::become_child() noexcept {
+    threads_.abandon_in_child();
+    note_shared_pages();
+    for (Nursery* const nursery : {&nursery_, &keepers_nursery_}) {
+        const sys::LockGuard guard(nursery->lock);
+        nursery->used = nursery->used_before = kHugePageBytes;  // it is empty here
+    }
+    return UserfaultEngine::become_child();
+}
+
 void MovingEngine::trim() noexcept {
     if (!nursery_.lock.try_lock()) return;
     const bool is_idle = std::exchange(nursery_.used_before, nursery_.used) == nursery_.used;
@@ -222,7 +232,8 @@ bool MovingEngine::populate_from_nursery(std::byte* slot, size_t bytes) noexcept
 int MovingEngine::renew(Nursery& nursery) noexcept {
     nursery.used = kHugePageBytes;
     int error = nursery.memory.renew();
-    if (error == 0) error = nursery.memory.advise(MADV_DONTFORK);
+    // A child keeps the addresses: what it maps must not come there.
+    if (error == 0) error = nursery.memory.advise(MADV_WIPEONFORK);
     if (error != 0) return error;
     nursery.memory.advise(MADV_HUGEPAGE);
     mark_pages(nursery.memory.address(), kHugePageBytes, std::byte{1});

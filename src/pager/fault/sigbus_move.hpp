@@ -54,11 +54,7 @@ public:
         UserfaultEngine::abandon_in_child();
         threads_.abandon_in_child();
     }
-    int become_child() noexcept override {
-        threads_.abandon_in_child();
-        note_shared_pages();
-        return UserfaultEngine::become_child();
-    }
+    int become_child() noexcept override;
     void note_shared_pages() noexcept override { shares_pages_.store(true); }
 
 protected:
@@ -98,8 +94,8 @@ private:
 
     sys::ThreadCount threads_;
     std::atomic<uint32_t> not_single_for_{0};  // installs
-    std::atomic<bool> shares_pages_{false};  // there was a fork: some cannot be moved
-    BufferPool scratch_;                     // copies made while a block is installed
+    std::atomic<bool> shares_pages_{false};    // there was a fork: some cannot be moved
+    BufferPool scratch_;                       // copies made while a block is installed
     sys::Mapping zeros_;
     Nursery nursery_;          // of faulting threads
     Nursery keepers_nursery_;  // empty but while the keeper populates

@@ -414,6 +414,7 @@ hanare_status Pager::load_parts(const Fault& fault, PartRun run, PartReads::Buff
         return HANARE_STATUS_OK;
     }
     note_read();
+    if (region.has_shelf()) frames_.note_missed();
     if (fault.use != StreamUse::kSample) read_ahead_depth_.note_other_use();
     *content = buffer.memory();
     const uint64_t offset = region.offset_of(fault.index) + run.first * region.part_bytes;
