@@ -78,12 +78,15 @@ std::string format_duration(double seconds) {
     return text;
 }
 
-std::string summary_line(const RunTotals& totals) {
+std::string summary_line(const RunTotals& totals, bool was_killed) {
     if (totals.processes == 0) return "no far memory was used";
     std::string line = "peak far memory " + format_size(totals.far_bytes_peak) + ", local " +
                        format_size(totals.budget_bytes);
     if (totals.processes > 1) line += ", " + std::to_string(totals.processes) + " processes";
-    if (totals.read_bytes + totals.written_bytes == 0) return line + "; nothing had to be moved";
+    if (totals.read_bytes + totals.written_bytes == 0) {
+        return line + (was_killed ? "; killed before it told what was moved"
+                                  : "; nothing had to be moved");
+    }
     return line + "; waited " + format_wait(totals.wait_ns) + " for " +
            format_size(totals.read_bytes) + " in and " + format_size(totals.written_bytes) +
            " out; with --local " + enough_local(totals.sufficient_bytes) +

@@ -26,8 +26,9 @@ struct RunSubject {
 // "12.3 s", "3:05", "1:02:03".
 std::string format_duration(double seconds);
 
-// What the program had and what it cost; without "hanare: ".
-std::string summary_line(const RunTotals& totals);
+// What the program had and what it cost; without "hanare: ".  `was_killed`: by a signal, so that
+// its last figures may be a tenth of a second old.
+std::string summary_line(const RunTotals& totals, bool was_killed);
 std::string progress_line(const RunTotals& totals, double elapsed_s);
 
 // `wait_status` of waitpid(2) when it has ended.

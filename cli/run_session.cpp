@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "base/units.hpp"
@@ -143,7 +144,8 @@ Result<int> run_session(RunPlan& plan, const RunArguments& arguments) {
     const int status = session.stay();
     const bool is_worth_a_line = watch.totals().processes > 0 || plan.flags.verbose;
     if (is_worth_a_line) {
-        std::fprintf(stderr, "hanare: %s\n", summary_line(watch.totals()).c_str());
+        std::fprintf(stderr, "hanare: %s\n",
+                     summary_line(watch.totals(), WIFSIGNALED(status)).c_str());
     }
     if (plan.stats) {
         nlohmann::ordered_json statistics = session.statistics(status);

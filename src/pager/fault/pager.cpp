@@ -458,8 +458,7 @@ bool Pager::populate_ahead() noexcept {
 bool Pager::is_missed_by_writer(Region& region, const std::byte* page) noexcept {
     const Block& block = region.block(region.index_of(page));
     const uint32_t word = block.load();
-    const BlockState state = block_word::state(word);
-    if (state != BlockState::kWriting && state != BlockState::kStoring) return false;
+    if (block_word::state(word) != BlockState::kWriting) return false;
     Frame& frame = *region.frame_of(block);
     if (!frame.sparse) return false;
     // The owner does not change it in this state.

@@ -45,10 +45,11 @@ public:
         // else: not where the read is only made by finish().
         void start(uint64_t offset, size_t bytes) noexcept;
         bool is_done() noexcept;
-        void wait() noexcept;
         hanare_status finish() noexcept;
 
     private:
+        void wait() noexcept;
+
         PartReads& owner_;
         const BufferPool::Buffer buffer_;
         store::IoRequest request_;
