@@ -111,13 +111,13 @@ bool Pager::hide_victim(Frame& frame) noexcept {
     Region& region = *frame.region;
     Block& block = region.block(frame.block);
     if (frame.sparse) {
-        put_on_shelf(frame);
+        const bool moved_all = put_on_shelf(frame);
         const bool is_hidden = frame.shelved != 0;
         frames_.enqueue(frame, is_hidden ? FrameQueue::kHidden : FrameQueue::kProbation);
         block.leave(BlockState::kSparse, frame.dirty != 0 ? kDirty : 0);
         frames_.note_progress();
         region.leave();
-        return is_hidden;
+        return is_hidden || moved_all;
     }
     bool dirty = false;
     if (withdraw(frame, Park::kKeep, &dirty) != HANARE_STATUS_OK) return false;

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "base/intrusive_list.hpp"
+#include "pager/fault/part_use.hpp"
 #include "store/store.hpp"
 #include "sys/memory.hpp"
 
@@ -90,10 +91,13 @@ struct Frame : ListLink {
     uint64_t dirty = 0;       // of both; the others equal the store or are zeros
     bool counts_use = false;  // parts come back one by one in this turn, so that they are counted
     bool tests_use = false;   // the block was in dense use
-    uint64_t neighbours = 0;  // that came with other parts, and have not been on the shelf yet
-    uint64_t judged = 0;      // of those, and are in their first turn there
-    uint64_t leaving = 0;     // during an eviction: those that go
-    uint64_t unwritten = 0;   // while dirty parts are written back: those still to be written
+    bool tests_fill = false;  // a stream came to the block as a whole (stream_fill.hpp)
+    uint64_t neighbours = 0;  // of those on the shelf: came with other parts, and not used yet
+    uint64_t read_only_at_first = 0;  // read from the store for an access that did not write
+    PartUse use_of_parts;
+    uint64_t leaving = 0;        // during an eviction: those that go
+    uint64_t leaving_dirty = 0;  // of these, those that were dirty
+    uint64_t unwritten = 0;      // while dirty parts are written back: those still to be written
 
     // Where a sparse block has content in memory.
     uint64_t held() const { return present | shelved; }

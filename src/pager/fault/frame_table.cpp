@@ -220,9 +220,9 @@ void FrameTable::note_missed() noexcept {
     shelf_share_.note_need();
 }
 
-void FrameTable::note_back_from_shelf(Frame& frame) noexcept {
+void FrameTable::note_back_from_shelf(Frame& frame, bool was_withdrawn) noexcept {
     const sys::LockGuard guard(lock_);
-    shelf_share_.note_return();
+    if (was_withdrawn) shelf_share_.note_return();
     if (frame.queue != FrameQueue::kHidden) return;
     if (frame.shelved != 0) return count_again(frame);
     take_out(frame);
@@ -553,7 +553,10 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean,
 }
 
 bool FrameTable::wants_hidden(const Frame& victim, FrameQueue from) noexcept {
-    if (victim.sparse) return victim.region->has_shelf() && victim.shelved == 0;
+    if (victim.sparse) {
+        return victim.region->has_shelf() && from != FrameQueue::kHidden &&
+               (victim.shelved & ~victim.neighbours) == 0;
+    }
     const bool mapped = from == FrameQueue::kProbation || from == FrameQueue::kProtected;
     if (!mapped || !victim.region->is_adopted()) return false;
     const uint32_t word = victim.region->block(victim.block).load();

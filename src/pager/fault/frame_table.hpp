@@ -90,9 +90,9 @@ public:
     void resize_sparse(Frame& frame, uint64_t bytes) noexcept;
     // Something of a region with a shelf had to be read.
     void note_missed() noexcept;
-    // Parts of a hidden sparse frame have left the shelf; where none are left, it is hidden no
-    // more.
-    void note_back_from_shelf(Frame& frame) noexcept;
+    // Parts of a sparse frame have left the shelf, to which they were withdrawn or not; a hidden
+    // one where none are left is hidden no more.
+    void note_back_from_shelf(Frame& frame, bool was_withdrawn) noexcept;
     // The pages of `whole` are the sparse frame's from now on, which is in no queue; `whole` has no
     // block any more.
     void hand_over(Frame& whole, Frame& sparse) noexcept;
@@ -146,7 +146,7 @@ public:
 
     // Whether a victim that is dirty had better be withdrawn only (kHidden), and written if it
     // comes up as a victim again: what is used over and over would otherwise be written each time.
-    // So had a sparse one, if all its parts have been used since its parts were withdrawn last.
+    // So had a sparse one, if nothing that was withdrawn is left on the shelf.
     bool wants_hidden(const Frame& victim, FrameQueue from) noexcept;
 
     // Whether a system call uses the block; the owner of a transient state asks.

@@ -68,9 +68,11 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         }
         if (state == BlockState::kSparse || (state == BlockState::kAbsent && fault.random)) {
             hanare_status status = HANARE_STATUS_OK;
-            const Served served = fault.random || fault.holds
-                                      ? serve_part(fault, word, &status, was_mapped)
-                                      : complete(fault, word, &status);
+            // Who pins it, or moves it, needs all of it.
+            const bool by_parts =
+                fault.random || fault.holds || (fault.history != nullptr && stays_sparse(fault));
+            const Served served = by_parts ? serve_part(fault, word, &status, was_mapped)
+                                           : complete(fault, word, &status);
             if (served == Served::kDone) return status;
             continue;
         }
@@ -82,11 +84,11 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
         if (state == BlockState::kStaged) {
             if (!block.try_enter(word, BlockState::kInstalling)) continue;
             if (!accept_staged(region, fault.index)) continue;
-            if (fault.random && region.has_shelf()) {
-                if (Frame* const sparse = split(fault)) return take_from_shelf(fault, *sparse);
-            }
             count_fault(fault);
             if (!fault.waited) count(region.counters.staged_hits);
+            if (Frame* const sparse = split_if_useful(fault)) {
+                return take_from_shelf(fault, *sparse);
+            }
             return install(region, fault.index, fault.write);
         }
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
@@ -164,6 +166,8 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
     }
     // From here on the program can write to it, so a flush has to wait.
     block.advance(BlockState::kInstalling);
+    Frame* const sparse = content == Content::kInSlot ? split_if_useful(fault) : nullptr;
+    if (sparse != nullptr) return take_from_shelf(fault, *sparse);
     return install(region, fault.index, fault.write, content);
 }
 

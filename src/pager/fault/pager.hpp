@@ -21,6 +21,7 @@
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/gate.hpp"
 #include "pager/fault/part_reads.hpp"
+#include "pager/fault/parts.hpp"
 #include "pager/fault/read_ahead_depth.hpp"
 #include "pager/fault/region.hpp"
 #include "pager/fault/write_sets.hpp"
@@ -108,7 +109,7 @@ public:
     // `all`: of a sparse block, also parts that have been used lately.
     hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty, bool all = false) noexcept;
     // Instead of withdraw(), for a victim of which FrameTable::wants_hidden() is true.  Leaves the
-    // region.  False: it could not be.
+    // region.  False: the kernel refused.
     bool hide_victim(Frame& frame) noexcept;
     // Ends the eviction of a block whose frame equals the store.  Leaves the region.
     void finish_clean(Frame& frame, Park park) noexcept;
@@ -361,19 +362,20 @@ private:
     hanare_status take_from_shelf(const Fault& fault, Frame& frame) noexcept;
     bool is_whole_better(const Fault& fault) noexcept;
     int take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, bool write) noexcept;
+    Frame* split_if_useful(const Fault& fault) noexcept;
     Frame* split(const Fault& fault) noexcept;
-    void put_on_shelf(Frame& frame) noexcept;
+    static bool stays_sparse(const Fault& fault) noexcept;
+    static bool has_its_parts(Region& region, Frame& sparse) noexcept;
+    bool put_on_shelf(Frame& frame) noexcept;
     void give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept;
     // Parts of a block beside each other.
-    struct PartRun {
-        uint32_t first;
-        uint32_t count;
-    };
+    bool is_written_easily(Region& region, uint32_t index) noexcept;
+    static PartRun run_that_returns(const Fault& fault, const Frame& frame) noexcept;
     static PartRun run_around(const Fault& fault, const Frame& frame, uint64_t room_bytes) noexcept;
     hanare_status add_parts(const Fault& fault, Frame& frame, uint64_t room_bytes) noexcept;
     hanare_status load_parts(const Fault& fault, PartRun run, PartReads::Buffer& buffer,
                              const std::byte** content) noexcept;
-    int install_parts(const Fault& fault, PartRun run, const std::byte* content,
+    int install_parts(const Fault& fault, PartRun run, const std::byte* content, bool writable,
                       uint64_t* installed) noexcept;
     // The owner of kExtending: `whole` takes the place of the sparse frame, or, unless `status` is
     // OK and all goes well, is freed.  Leaves the block staged or sparse.

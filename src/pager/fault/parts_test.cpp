@@ -22,5 +22,28 @@ TEST(PartsTest, RunsAreCountedAndVisited) {
     EXPECT_EQ(run_count(0x5555'5555'5555'5555), 32u);
 }
 
+TEST(PartsTest, ARunIsThePartAndWhatLiesBesideIt) {
+    const auto expect_run = [](uint64_t parts, uint32_t part, uint32_t first, uint32_t count) {
+        const PartRun run = run_with(parts, part);
+        EXPECT_EQ(run.first, first);
+        EXPECT_EQ(run.count, count);
+    };
+    expect_run(0b0'1110'0110, 6, 5, 3);
+    expect_run(0b0'1110'0110, 1, 1, 2);
+    expect_run(0b1'0010, 0, 0, 2);  // itself, too, where it is not among them
+    expect_run(0b1'0010, 3, 3, 2);
+    expect_run(0, 17, 17, 1);
+    expect_run(~uint64_t{0}, 0, 0, 64);
+    expect_run(~uint64_t{0}, 63, 0, 64);
+    expect_run(uint64_t{0b11} << 62, 63, 62, 2);
+}
+
+TEST(PartsTest, PartsAreAligned) {
+    EXPECT_EQ(aligned_parts(5, 4), 0xf0u);
+    EXPECT_EQ(aligned_parts(3, 1), 0b1000u);
+    EXPECT_EQ(aligned_parts(63, 4), uint64_t{0xf} << 60);
+    EXPECT_EQ(aligned_parts(63, 64), ~uint64_t{0});
+}
+
 }  // namespace
 }  // namespace hanare::pager

@@ -271,6 +271,7 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader
         return FillStart::kNothingToDo;
     }
     const bool by_fault = reader == Reader::kFault;
+    if (sparse && has_its_parts(region, *region.frame_of(block))) return FillStart::kNothingToDo;
     if (sparse && by_fault) return FillStart::kForKeeper;
     hanare_status failure = HANARE_STATUS_OK;
     // Read-ahead does not live on its own earlier work, which is needed sooner.

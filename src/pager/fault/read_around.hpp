@@ -16,21 +16,23 @@ namespace hanare::pager {
 
 class ReadAround {
 public:
+    static constexpr uint32_t kParts = 4;
+
     // Parts to be read for one that is missing, beside each other and aligned: kParts or 1.
     uint32_t parts() noexcept {
         if (used_.is_at_least_one_in(kUsefulShare)) return kParts;
         return reads_.fetch_add(1, std::memory_order_relaxed) % kSamplePeriod == 0 ? kParts : 1;
     }
 
-    // Of neighbours that had come with others, so many were used in a turn on the shelf.
+    // Of neighbours that had come with others: a group was used, which then came as a whole; so
+    // many parts left without.
     void note(uint32_t used, uint32_t unused) noexcept { used_.note(used, used + unused); }
 
 private:
-    static constexpr uint32_t kParts = 4;
     // While it is not useful one read in so many tells whether it would be.
     static constexpr uint32_t kSamplePeriod = 32;
     // With one neighbour in so many used it is useful.
-    static constexpr uint32_t kUsefulShare = 7;
+    static constexpr uint32_t kUsefulShare = 2;
 
     std::atomic<uint32_t> reads_{0};
     RecentShare<64, 1024> used_;

@@ -26,9 +26,12 @@ public:
     }
 
     // Whether it was found one time in so many at least.
-    bool is_at_least_one_in(uint32_t times) const noexcept {
+    bool is_at_least_one_in(uint32_t times) const noexcept { return is_at_least(1, times); }
+
+    // `times` in so many `tries`.
+    bool is_at_least(uint32_t times, uint32_t tries) const noexcept {
         const uint32_t tried = tried_.load(std::memory_order_relaxed);
-        return tried >= least && found_.load(std::memory_order_relaxed) * times >= tried;
+        return tried >= least && found_.load(std::memory_order_relaxed) * tries >= tried * times;
     }
 
 private:

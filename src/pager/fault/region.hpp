@@ -12,9 +12,11 @@
 #include "hanare/stats.h"
 #include "pager/fault/block.hpp"
 #include "pager/fault/dense_use.hpp"
+#include "pager/fault/first_writes.hpp"
 #include "pager/fault/frame.hpp"
 #include "pager/fault/read_around.hpp"
 #include "pager/fault/stream_density.hpp"
+#include "pager/fault/stream_fill.hpp"
 #include "pager/fault/stream_table.hpp"
 #include "sys/file.hpp"
 #include "sys/futex.hpp"
@@ -65,7 +67,7 @@ struct Region {
     // And for each block one more than the slot of the store that holds its content, 0: none yet.
     sys::Mapping slot_table;
     // Of regions whose sparse blocks are evicted part by part: as large as the range; parts that
-    // were withdrawn wait there, each at its place.
+    // were withdrawn, or read along with others, wait there, each at its place.
     sys::Mapping shelf;
 
     // Own synchronisation.
@@ -77,7 +79,9 @@ struct Region {
     std::atomic<uint32_t> used_blocks{0};         // of adopted memory: none behind was ever usable
     StreamTable streams;
     StreamDensity density;
+    StreamFill fill;
     ReadAround around;
+    FirstWrites first_writes;
     DenseUse dense;
     RegionCounters counters;
 

@@ -5,9 +5,11 @@
 // copies of the store, dirty ones are written back from where they are.
 //
 // Where the region has a shelf, its sparse blocks are evicted part by part, as a clock does it:
-// when its turn comes, a block's mapped parts are withdrawn to the shelf, those that are used come
-// back from there one by one, and those that are still there at the next turn go.  A whole block
-// that was withdrawn becomes sparse in the same way when one of its parts is used.
+// when its turn comes, a block's mapped parts are withdrawn to the shelf, except those that came
+// back from there lately; those that are used come back, and those that are still there at the next
+// turn go.  Neighbours that are read along with a part begin there.  A whole block that was
+// withdrawn, or of which a stream may use little, becomes sparse in the same way when one of its
+// parts is used.
 //
 // Whoever enters kExtending has the room that it needs, so it never waits for the keeper.
 #include <bit>
@@ -33,6 +35,8 @@ namespace {
 // use, and remains so while one in so many is used at least.
 constexpr uint32_t kUnusedShare = 4;
 constexpr uint32_t kStillDenseShare = 4;
+// A sparse block of which one part in so many is there, at least, has been in use by parts.
+constexpr uint32_t kFewShare = 16;
 
 uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
 
@@ -53,14 +57,6 @@ uint64_t kept_parts(const Frame& sparse) {
     return sparse.region->has_shelf() ? sparse.held() : sparse.dirty;
 }
 
-// At the end of their turn on the shelf: whether parts that came with others were used.
-void note_neighbours(Frame& frame) {
-    const uint64_t judged = std::exchange(frame.judged, 0);
-    if (judged == 0) return;
-    frame.region->around.note(static_cast<uint32_t>(std::popcount(judged & frame.present)),
-                              static_cast<uint32_t>(std::popcount(judged & frame.shelved)));
-}
-
 // Whether the block is in dense use is found anew.  The owner's.
 void begin_test(Frame& frame) {
     std::atomic<uint32_t>& word = frame.region->block(frame.block).word;
@@ -75,12 +71,29 @@ void end_test(Frame& frame, bool is_dense) {
     }
 }
 
+void end_fill_test(Frame& frame, bool by_half) {
+    if (std::exchange(frame.tests_fill, false)) frame.region->fill.note(by_half);
+}
+
+void note_leaving(Frame& frame) {
+    frame.use_of_parts.forget(frame.leaving);
+    if (const uint64_t judged = frame.read_only_at_first & frame.leaving; judged != 0) {
+        const uint64_t written = judged & frame.leaving_dirty;
+        frame.region->first_writes.note(static_cast<uint32_t>(std::popcount(written)),
+                                        static_cast<uint32_t>(std::popcount(judged)));
+        frame.read_only_at_first &= ~judged;
+    }
+    if (const uint64_t unused = frame.neighbours & frame.leaving; unused != 0) {
+        frame.region->around.note(0, static_cast<uint32_t>(std::popcount(unused)));
+        frame.neighbours &= ~unused;
+    }
+}
+
 // At the end of a block's turn, in memory or on the shelf.
 void note_turn(Frame& frame) {
-    if (frame.counts_use) note_neighbours(frame);
-    // What has just come with others may not be used at all.
-    const auto used = static_cast<uint32_t>(std::popcount(frame.present & ~frame.neighbours));
+    const auto used = static_cast<uint32_t>(std::popcount(frame.present));
     end_test(frame, used * kStillDenseShare >= frame.region->parts_per_block);
+    end_fill_test(frame, used * 2 >= frame.region->parts_per_block);
 }
 
 void clear_shelf(const Region& region, uint32_t index) {
@@ -126,12 +139,14 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         frame->block = fault.index;
         store_mask(frame->present, 0);
         frame->neighbours = 0;
-        frame->judged = 0;
+        frame->use_of_parts = {};
+        frame->read_only_at_first = 0;
         std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
         store_mask(frame->shelved, 0);
         store_mask(frame->dirty, 0);
-        frame->counts_use = false;
+        frame->counts_use = true;
         frame->tests_use = false;
+        frame->tests_fill = false;
         if (fault.use == StreamUse::kNone) begin_test(*frame);
         block.frame.store(frame->index | Block::kSparseFrame, std::memory_order_relaxed);
     } else {
@@ -142,8 +157,13 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
     }
     if ((frame->held() & bit_of(fault.part)) != 0) {
         if (room.found()) frames_.refund(room.bytes);
-        *status = (frame->present & bit_of(fault.part)) != 0 ? use_part(fault, *frame, was_mapped)
-                                                             : take_from_shelf(fault, *frame);
+        if ((frame->present & bit_of(fault.part)) != 0) {
+            *status = use_part(fault, *frame, was_mapped);
+        } else {
+            count_fault(fault);
+            count(region.counters.staged_hits);
+            *status = take_from_shelf(fault, *frame);
+        }
     } else if (room.found()) {
         *status = add_parts(fault, *frame, room.bytes);
     } else {
@@ -187,6 +207,7 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
     std::byte* const address = region.address_of(frame.block) + start;
     std::byte* const shelf = region.shelf_of(frame.block) + start;
     const bool was_dirty = (frame.dirty & run) != 0;
+    HANARE_ASSERT(!was_dirty || (frame.dirty & run) == run);
     bool writable = write || was_dirty;
     bool tried = false;
     const int error = retry_after_evictions([&] {
@@ -199,6 +220,8 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
         region.add_dirty(bytes);
         store_mask(frame.dirty, frame.dirty | run);
     }
+    // What has failed may be dirty now.
+    frame.neighbours &= ~run;
     if (error == 0) {
         store_mask(frame.shelved, frame.shelved & ~run);
         store_mask(frame.present, frame.present | run);
@@ -206,19 +229,28 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
     return error;
 }
 
+// Of what came with another part all comes back with the first that is read.
+PartRun Pager::run_that_returns(const Fault& fault, const Frame& frame) noexcept {
+    if (fault.write || (frame.neighbours & bit_of(fault.part)) == 0) return {fault.part, 1};
+    return run_with(frame.neighbours & aligned_parts(fault.part, ReadAround::kParts), fault.part);
+}
+
 // The caller owns a transient state.
 hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept {
     Region& region = fault.region;
     Block& block = region.block(fault.index);
-    count_fault(fault);
-    count(region.counters.staged_hits);
     uint32_t flags = 0;
-    const int error = take_run_from_shelf(frame, fault.part, 1, fault.write);
+    const PartRun run = run_that_returns(fault, frame);
+    const bool is_neighbour = (frame.neighbours & bit_of(fault.part)) != 0;
+    const bool was_withdrawn = !is_neighbour && !frame.tests_fill;
+    if (is_neighbour) region.around.note(1, 0);
+    if (was_withdrawn) frame.use_of_parts.note_used(bit_of(fault.part));
+    const int error = take_run_from_shelf(frame, run.first, run.count, fault.write);
     const auto back = static_cast<uint32_t>(std::popcount(frame.present));
     const uint32_t unused = region.parts_per_block - back;
     if (frame.counts_use && unused * kUnusedShare <= region.parts_per_block) {
-        note_neighbours(frame);
         end_test(frame, true);
+        end_fill_test(frame, true);
         frame.counts_use = false;
         flags = kDense;
     }
@@ -231,7 +263,7 @@ hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept 
         }
         if (rest_error != 0) engine_failed(rest_error);
     }
-    frames_.note_back_from_shelf(frame);
+    frames_.note_back_from_shelf(frame, was_withdrawn);
     block.leave(BlockState::kSparse, flags | (frame.dirty != 0 ? kDirty : 0), kSecondChance);
     frames_.note_progress();
     return error == 0 ? HANARE_STATUS_OK : engine_failed(error);
@@ -245,6 +277,40 @@ bool Pager::is_whole_better(const Fault& fault) noexcept {
     }
     return (state == BlockState::kAbsent || state == BlockState::kStaged) &&
            fault.region.dense.is_trusted();
+}
+
+// Of what random accesses come to as a whole only the parts that are used stay, and of what streams
+// come to where they use little of it.  As `split`.
+Frame* Pager::split_if_useful(const Fault& fault) noexcept {
+    Region& region = fault.region;
+    if (!region.has_shelf()) return nullptr;
+    if (fault.random) return split(fault);
+    const uint32_t word = region.block(fault.index).load();
+    const bool may_fill = fault.history == nullptr || (word & (kDirty | kDense)) != 0 ||
+                          (word & kStored) == 0 || !is_overcommitted();
+    if (may_fill || !region.fill.splits()) return nullptr;
+    Frame* const sparse = split(fault);
+    if (sparse != nullptr) sparse->tests_fill = true;
+    return sparse;
+}
+
+// Whether a stream gets the part of a sparse block that it needs, and not all of it: it is on the
+// shelf, or the block has the parts that are used.  A hint.
+bool Pager::stays_sparse(const Fault& fault) noexcept {
+    const Block& block = fault.region.block(fault.index);
+    if (block_word::state(block.load()) != BlockState::kSparse) return false;
+    Frame& frame = *fault.region.frame_of(block);
+    const uint64_t shelved = std::atomic_ref(frame.shelved).load(std::memory_order_relaxed);
+    return (shelved & bit_of(fault.part)) != 0 || has_its_parts(fault.region, frame);
+}
+
+// Where streams use little of each block.  A hint.
+bool Pager::has_its_parts(Region& region, Frame& sparse) noexcept {
+    if (!region.has_shelf() || !region.fill.is_low()) return false;
+    const uint64_t held = std::atomic_ref(sparse.present).load(std::memory_order_relaxed) |
+                          std::atomic_ref(sparse.shelved).load(std::memory_order_relaxed);
+    return static_cast<uint32_t>(std::popcount(held)) * kFewShare >= region.parts_per_block &&
+           region.fill.splits_sparse();
 }
 
 // The caller owns kInstalling of a block with a frame that is in no queue: it becomes sparse, with
@@ -268,8 +334,10 @@ Frame* Pager::split(const Fault& fault) noexcept {
     store_mask(sparse->present, 0);
     store_mask(sparse->shelved, region.all_parts());
     sparse->neighbours = 0;
-    sparse->judged = 0;
+    sparse->use_of_parts = {};
+    sparse->read_only_at_first = 0;
     sparse->counts_use = true;
+    sparse->tests_fill = false;
     begin_test(*sparse);
     store_mask(sparse->dirty, (block.load() & kDirty) != 0 ? region.all_parts() : 0);
     block.frame.store(sparse->index | Block::kSparseFrame, std::memory_order_relaxed);
@@ -279,17 +347,18 @@ Frame* Pager::split(const Fault& fault) noexcept {
 }
 
 // The caller owns a transient state.  What the kernel refuses stays where it is, and may have been
-// written to without a fault.
-void Pager::put_on_shelf(Frame& frame) noexcept {
+// written to without a fault; false then.
+bool Pager::put_on_shelf(Frame& frame) noexcept {
     Region& region = *frame.region;
+    bool moved_all = true;
     note_turn(frame);
     // Parts that are used over and over do not leave.
     note_use(frame, region, frame.dirty != 0);
     const bool is_dense = (region.block(frame.block).load() & kDense) != 0;
     frame.counts_use = !is_dense || !region.dense.is_trusted();
     if (frame.counts_use) begin_test(frame);
-    frame.judged = std::exchange(frame.neighbours, 0) & frame.present;
-    for_each_run(frame.present, [&](uint32_t first, uint32_t parts) {
+    const uint64_t spared = frame.use_of_parts.begin_turn();
+    for_each_run(frame.present & ~spared, [&](uint32_t first, uint32_t parts) {
         const uint64_t start = first * region.part_bytes;
         const uint64_t bytes = parts * region.part_bytes;
         const uint64_t run = all_ones(parts) << first;
@@ -301,30 +370,32 @@ void Pager::put_on_shelf(Frame& frame) noexcept {
             store_mask(frame.shelved, frame.shelved | run);
             return;
         }
+        moved_all = false;
         engine_failed(error);
         region.add_dirty(region.bytes_of_parts(run & ~frame.dirty));
         store_mask(frame.dirty, frame.dirty | run);
+        frame.read_only_at_first &= ~run;
         engine_.allow_writes(address, bytes);
     });
+    return moved_all;
+}
+
+// Whether it costs no more than a write to write back what has not changed.
+bool Pager::is_written_easily(Region& region, uint32_t index) noexcept {
+    if (!region.has_shelf() || beside_failed_.load(std::memory_order_relaxed)) return false;
+    if (!region.has_slots()) return true;
+    const uint32_t place = region.slots()[index].load(std::memory_order_relaxed);
+    return place != 0 && !slots_->is_shared(place - 1);
 }
 
 // What is read for a part that is missing: it, and those beside it that are missing, too, aligned,
 // within the room.  The caller owns the block.
-Pager::PartRun Pager::run_around(const Fault& fault, const Frame& frame,
-                                 uint64_t room_bytes) noexcept {
+PartRun Pager::run_around(const Fault& fault, const Frame& frame, uint64_t room_bytes) noexcept {
     const Region& region = fault.region;
+    const uint64_t missing = region.block(fault.index).stored_parts & ~frame.held();
+    if ((missing & bit_of(fault.part)) == 0) return {fault.part, 1};  // zeros
     const auto most = static_cast<uint32_t>(room_bytes >> region.part_shift);
-    const uint32_t aligned = fault.part / most * most;
-    const uint64_t missing =
-        region.block(fault.index).stored_parts & ~frame.held() & (all_ones(most) << aligned);
-    PartRun run = {fault.part, 1};
-    if ((missing & bit_of(fault.part)) == 0) return run;
-    while (run.first > 0 && (missing & bit_of(run.first - 1)) != 0) {
-        --run.first;
-        ++run.count;
-    }
-    run.count = static_cast<uint32_t>(std::countr_one(missing >> run.first));
-    return run;
+    return run_with(missing & aligned_parts(fault.part, most), fault.part);
 }
 
 // The caller owns kExtending and has reserved room; the part is absent.
@@ -332,6 +403,8 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     count_fault(fault);
+    const bool may_expect = region.has_shelf() && (block.stored_parts & bit_of(fault.part)) != 0;
+    const bool writable = fault.write || (may_expect && region.first_writes.are_expected());
     PartRun run = run_around(fault, frame, room_bytes);
     PartReads::Buffer buffer(part_reads_);
     const std::byte* content = nullptr;
@@ -342,7 +415,7 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
         status = load_parts(fault, run, buffer, &content);
     }
     if (status == HANARE_STATUS_OK) {
-        const int error = install_parts(fault, run, content, &installed);
+        const int error = install_parts(fault, run, content, writable, &installed);
         if (error != 0) status = engine_failed(error);
     }
     const uint64_t bytes = region.bytes_of_parts(installed);
@@ -356,10 +429,13 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
         }
         return status;
     }
-    store_mask(frame.present, frame.present | installed);
-    const uint64_t written = fault.write ? installed & bit_of(fault.part) : 0;
+    const uint64_t wanted = bit_of(fault.part);
+    store_mask(frame.present, frame.present | (installed & wanted));
+    store_mask(frame.shelved, frame.shelved | (installed & ~wanted));
+    frame.neighbours |= installed & ~wanted;
+    const uint64_t written = writable ? installed & wanted : 0;
+    if (may_expect) frame.read_only_at_first |= installed & wanted & ~written;
     store_mask(frame.dirty, frame.dirty | written);
-    frame.neighbours |= installed & ~bit_of(fault.part);
     if (region.has_shelf()) {
         frames_.resize_sparse(frame, frame.bytes + bytes);  // the clock's hand passes all of them
     } else {
@@ -370,37 +446,35 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
     return status;
 }
 
-// All that succeeds is `installed`; only the part that is wanted for writing is writable.
-int Pager::install_parts(const Fault& fault, PartRun run, const std::byte* content,
+// All that succeeds is `installed`: the part that is wanted is mapped, and its neighbours are on
+// the shelf, where it shows whether they are used.
+int Pager::install_parts(const Fault& fault, PartRun run, const std::byte* content, bool writable,
                          uint64_t* installed) noexcept {
     Region& region = fault.region;
     const uint64_t wanted = bit_of(fault.part);
-    const uint64_t all = all_ones(run.count) << run.first;
-    const uint64_t writable = fault.write ? wanted : 0;
-    const uint64_t before = all & (wanted - 1);
-    const uint64_t behind = all & ~before & ~wanted;
-    const auto install = [&](uint64_t parts) {
+    const auto install = [&](std::byte* block, uint64_t parts, bool may_write) {
         const auto first = static_cast<uint32_t>(std::countr_zero(parts));
         const uint64_t bytes = region.bytes_of_parts(parts);
         region.add_resident(bytes);
-        if (parts == writable) region.add_dirty(bytes);
-        const int error = engine_.install_part(address_of_part(region, fault.index, first),
+        if (parts == wanted && may_write) region.add_dirty(bytes);
+        const int error = engine_.install_part(block + first * region.part_bytes,
                                                content + (first - run.first) * region.part_bytes,
-                                               bytes, parts == writable);
+                                               bytes, may_write);
         if (error == 0) {
             *installed |= parts;
         } else {
             region.remove_resident(bytes);
-            if (parts == writable) region.remove_dirty(bytes);
+            if (parts == wanted && may_write) region.remove_dirty(bytes);
         }
         return error;
     };
-    if (writable == 0 && install(all) == 0) return 0;
-    // The one that is wanted alone: the run may lie in several mappings of the program.
-    if (const int error = install(wanted); error != 0) return error;
-    if (writable == 0) return 0;
+    const int error = install(region.address_of(fault.index), wanted, writable);
+    if (error != 0) return error;
+    const uint64_t all = all_ones(run.count) << run.first;
+    const uint64_t before = all & (wanted - 1);
+    const uint64_t behind = all & ~before & ~wanted;
     for (const uint64_t parts : {before, behind}) {
-        if (parts != 0) install(parts);  // or not
+        if (parts != 0) install(region.shelf_of(fault.index), parts, true);  // or not
     }
     return 0;
 }
@@ -545,7 +619,8 @@ hanare_status Pager::withdraw_sparse(Frame& frame, bool all, bool* dirty) noexce
     Block& block = region.block(frame.block);
     if (frame.shelved != 0) note_turn(frame);
     frame.leaving = all || frame.shelved == 0 ? frame.held() : frame.shelved;
-    frame.unwritten = frame.dirty & frame.leaving;
+    frame.leaving_dirty = frame.dirty & frame.leaving;
+    frame.unwritten = frame.leaving_dirty;
     *dirty = frame.unwritten != 0;
     const bool protects = (frame.unwritten & frame.present) != 0;
     const int error = protects ? forbid_writes(frame) : 0;
@@ -591,6 +666,7 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
 
 // The owner leaves its transient state; what leaves is not dirty.
 void Pager::give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept {
+    note_leaving(frame);
     if (frame.leaving == frame.held()) return give_up_sparse(frame, set, clear);
     HANARE_ASSERT(frame.leaving == frame.shelved);
     Region& region = *frame.region;
