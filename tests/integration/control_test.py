@@ -88,14 +88,15 @@ class Base(unittest.TestCase):
         told = json.loads(self.ps("--json", **environment))["processes"]
         self.assertEqual(len(told), len({process["process_id"] for process in told}))
         return {process["process_id"]: process for process in told
-                if self.may_be_ours(process["process_id"])}
+                if self.may_be_ours(process)}
 
-    def may_be_ours(self, process_id):
-        """Others have processes, too, which answer at nameless addresses."""
+    def may_be_ours(self, process):
+        """Others have processes, too, which answer at nameless addresses, and may end meanwhile."""
         try:
-            environment = pathlib.Path(f"/proc/{process_id}/environ").read_bytes()
+            environment = pathlib.Path(f"/proc/{process['process_id']}/environ").read_bytes()
         except OSError:
-            return True
+            told = json.dumps(process)
+            return self.store in told or '"store"' not in told
         return not environment or self.store.encode() in environment
 
     def wait_for(self, process_id, **environment):

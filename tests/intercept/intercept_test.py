@@ -181,6 +181,12 @@ class Programs(unittest.TestCase):
         self.assertLess(totals["read_bytes"], 600 * MIB)
         self.assertLess(totals["written_bytes"], 600 * MIB)
 
+    def test_thin_streams(self):
+        # 12 MiB that are used 60 times, of 48 MiB in blocks that are used by a quarter: 2.8 GiB
+        # if these came as a whole.
+        totals = self.compare("thin_streams")
+        self.assertLess(totals["read_bytes"], 1800 * MIB)
+
     def test_split_blocks(self):
         self.compare("split_blocks")
 
