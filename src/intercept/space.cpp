@@ -415,7 +415,7 @@ int64_t Space::set_break(uintptr_t address) {
 bool Space::prepare_fork(bool* has_row, uint32_t* row) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     *has_row = false;
     if (is_open()) {
-        if (hooks_.needs_keeper != nullptr) hooks_.needs_keeper();
+        if (hooks_.fork_begins != nullptr) hooks_.fork_begins();
         pool_->keeper().pause();
     }
     lock_.lock();
@@ -423,6 +423,7 @@ bool Space::prepare_fork(bool* has_row, uint32_t* row) noexcept HANARE_NO_THREAD
     const std::optional<uint32_t> child = pool_->prepare_fork();
     if (!child) {
         lock_.unlock();
+        if (hooks_.fork_ended != nullptr) hooks_.fork_ended(-1);
         return false;
     }
     *has_row = true;
@@ -435,6 +436,7 @@ void Space::finish_fork(bool has_row, uint32_t row,
     if (has_row) pool_->finish_fork(row, child);
     if (child > 0) forks_.fetch_add(1, std::memory_order_relaxed);
     lock_.unlock();
+    if (has_row && hooks_.fork_ended != nullptr) hooks_.fork_ended(child);
 }
 
 // What of the areas the kernel maps for the program.

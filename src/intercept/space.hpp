@@ -99,9 +99,11 @@ public:
         void (*opened)() noexcept = nullptr;
         // While there is no keeper: a fault needs local memory.
         void (*needs_memory)(pager::Pager& pager) noexcept = nullptr;
-        // What somebody should watch: a child that takes its part of the budget is about to be
-        // made, or much memory is mapped that is not adopted.
+        // Much memory is mapped that is not adopted, which somebody should watch.
         void (*needs_keeper)() noexcept = nullptr;
+        // Around a fork of who has far memory; `child`: its process, or negative.
+        void (*fork_begins)() noexcept = nullptr;
+        void (*fork_ended)(int child) noexcept = nullptr;
         // In each child, before it goes on.
         void (*child_began)() noexcept = nullptr;
         // The calling thread has another user, other groups or capabilities.

@@ -135,6 +135,12 @@ void serve_need(pager::Pager& pager) noexcept {
 
 void call_if_needed() noexcept { call_attendant(); }
 
+// Somebody has to take back what the child gives up, and what it needs at once is set aside.
+void begin_fork() noexcept {
+    call_attendant();
+    set_aside_for_child();
+}
+
 // The attendant becomes as the calling thread is before that goes on.
 void pass_identity_on() noexcept {
     if (!is_there.load() || sys::raw_process_id() != process_id) return;
@@ -196,6 +202,8 @@ void prepare_attendant(const hook::RewriteReport& report, uint64_t local_bytes) 
     intercept::space()->set_hooks({.opened = tell_failure,
                                    .needs_memory = serve_need,
                                    .needs_keeper = call_if_needed,
+                                   .fork_begins = begin_fork,
+                                   .fork_ended = note_child,
                                    .child_began = begin_child,
                                    .has_other_identity = pass_identity_on});
 }

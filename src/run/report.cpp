@@ -11,9 +11,11 @@
 
 #include "intercept/intercept.hpp"
 #include "pager/file_room.hpp"
+#include "run/children.hpp"
 #include "run/control.hpp"
 #include "run/room.hpp"
 #include "sys/clock.hpp"
+#include "sys/lock.hpp"
 #include "sys/process_end.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
@@ -24,16 +26,20 @@ namespace hanare::run {
 
 namespace {
 
+using telemetry::RunChild;
 using telemetry::RunPage;
 using telemetry::RunRow;
 
 struct Report {
     RunPage* page = nullptr;
     RunRow* row = nullptr;
-    uint64_t far_bytes = 0;    // as it was added to the page's last
-    uint64_t local_bytes = 0;  // of the budget, for all processes together
-    uint64_t share_bytes = 0;  // of that, this process's part
-    uint64_t other_bytes = 0;  // of that, what Hanare does not keep
+    uint64_t far_bytes = 0;         // as it was added to the page's last
+    uint64_t local_bytes = 0;       // of the budget, for all processes together
+    uint64_t share_bytes = 0;       // of that, this process's part
+    uint64_t other_bytes = 0;       // of that, what Hanare does not keep
+    RunChild* own_child = nullptr;  // set aside for this process, until it has a row
+    RunChild* forked = nullptr;     // for the one that it is about to have
+    int parent = 0;                 // of that one
     pager::FileRoom file_room;
     bool is_child = false;
     bool is_attended = false;  // has an attendant
@@ -66,8 +72,9 @@ void end_row(RunRow& row) noexcept {
     if (row.shares.compare_exchange_strong(shares, 0)) report.page->sharers.fetch_sub(1);
 }
 
-// A row that another program left, which this process was before it called exec.
+// What another program left, which this process was before it called exec.
 void end_own_rows() noexcept {
+    release_all_of(*report.page, getpid());
     for (RunRow& row : report.page->rows) {
         if (row.state.load() == RunRow::kLive && row.process_id.load() == getpid()) end_row(row);
     }
@@ -105,6 +112,10 @@ RunRow* claim_row() noexcept {
     report.page->sharers.fetch_add(1);
     report.page->processes.fetch_add(1);
     row->state.store(RunRow::kLive);
+    // The row counts it from now on.
+    if (RunChild* const child = std::exchange(report.own_child, nullptr); child != nullptr) {
+        release(*child, getpid());
+    }
     return row;
 }
 
@@ -176,10 +187,17 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
 // The budget is not raised by less than one part in so many.
 constexpr uint64_t kSlackShare = 64;
 
+// For all processes with a row; at least half, however many children are about to need memory.
+uint64_t bytes_to_share() noexcept {
+    if (report.page == nullptr) return report.local_bytes;
+    return report.local_bytes - std::min(bytes_set_aside(*report.page), report.local_bytes / 2);
+}
+
 // Of what all processes may have, this one's part: some of it evenly, the rest by activity; but it
 // grows only into what the others have given up.
 uint64_t share_of_budget(uint32_t sharers) noexcept {
-    if (report.row == nullptr || sharers == 1) return report.local_bytes / sharers;
+    const uint64_t local_bytes = bytes_to_share();
+    if (report.row == nullptr || sharers == 1) return local_bytes / sharers;
     const uint64_t now_ns = sys::now_ns();
     const auto is_recent = [&](const RunRow& row) {
         return now_ns - std::min(now_ns, row.active_ns.load()) < kActivityNs;
@@ -194,11 +212,11 @@ uint64_t share_of_budget(uint32_t sharers) noexcept {
         const uint64_t granted = recent ? row.share_bytes.load() : 0;
         others_bytes += std::max(row.present_bytes.load(), granted);
     }
-    const uint64_t even = report.local_bytes / kEvenShare / sharers;
-    const uint64_t rest = report.local_bytes - even * sharers;
+    const uint64_t even = local_bytes / kEvenShare / sharers;
+    const uint64_t rest = local_bytes - even * sharers;
     const uint64_t weight = std::min(weights, kActivityMin + report.row->activity.load());
     const uint64_t share = even + rest / weights * weight + rest % weights * weight / weights;
-    const uint64_t left = report.local_bytes - std::min(report.local_bytes, others_bytes);
+    const uint64_t left = local_bytes - std::min(local_bytes, others_bytes);
     return std::max(even, std::min(share, std::max(left, report.share_bytes)));
 }
 
@@ -216,7 +234,8 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     report.share_bytes = share;
     if (report.row != nullptr) report.row->share_bytes = share;
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
-    const uint64_t present = sys::anonymous_bytes();
+    const sys::OwnMemory memory = sys::own_memory();
+    const uint64_t present = memory.anonymous_bytes + memory.page_table_bytes;
     if (report.row != nullptr) report.row->present_bytes = present;
     // The two figures are not of the same moment: what is a little less now may be as much.
     const uint64_t others = present > kept ? present - kept : 0;
@@ -233,8 +252,6 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     return sharers;
 }
 
-[[gnu::destructor]] void report_at_exit() { report_figures(); }
-
 void tell(control::Answer& answer, const RunRow& row) noexcept {
     char name[16];
     for (size_t i = 0; i < sizeof name; ++i) name[i] = row.command[i].load();
@@ -249,6 +266,23 @@ constinit std::atomic<uint32_t> sharers_seen{0};
 constinit std::atomic<uint64_t> shared_ns{0};     // when it asked for its part last
 constinit std::atomic<uint64_t> shared_bytes{0};  // what it had then
 
+// False: another thread does it at this moment, or there is nothing to report.
+bool try_report() noexcept {
+    intercept::Space* const space = intercept::space();
+    if (space == nullptr || space->pool() == nullptr || busy.exchange(true)) return false;
+    hanare_counters counters = {};
+    static_cast<void>(space->pool()->stats(nullptr, counters));
+    if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
+    const uint32_t sharers = adapt_budget(*space->pool(), counters);
+    static_cast<void>(space->pool()->stats(nullptr, counters));
+    write_row(*space, counters);
+    if (report.row != nullptr) report.row->divided_among.store(report.is_attended ? sharers : 0);
+    busy.store(false);
+    return true;
+}
+
+[[gnu::destructor]] void report_at_exit() { report_figures(); }
+
 }  // namespace
 
 void open_report(const hook::RewriteReport& sites, uint64_t local_bytes) {
@@ -259,18 +293,7 @@ void open_report(const hook::RewriteReport& sites, uint64_t local_bytes) {
     report.command = sys::thread_name();
 }
 
-void report_figures() noexcept {
-    intercept::Space* const space = intercept::space();
-    if (space == nullptr || space->pool() == nullptr || busy.exchange(true)) return;
-    hanare_counters counters = {};
-    static_cast<void>(space->pool()->stats(nullptr, counters));
-    if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
-    const uint32_t sharers = adapt_budget(*space->pool(), counters);
-    static_cast<void>(space->pool()->stats(nullptr, counters));
-    write_row(*space, counters);
-    if (report.row != nullptr) report.row->divided_among.store(report.is_attended ? sharers : 0);
-    busy.store(false);
-}
+void report_figures() noexcept { static_cast<void>(try_report()); }
 
 void note_attended() noexcept {
     report.is_attended = true;
@@ -307,7 +330,36 @@ void share_budget(pager::Pager& pager) noexcept {
     report_figures();
 }
 
+// The kernel copies the page tables, and a little of its own for each process.
+void set_aside_for_child() noexcept {
+    constexpr uint64_t kOwnBytes = 4 << 20;
+    constexpr uint32_t kTries = 100;
+    if (report.page == nullptr) return;
+    pager::Pool& pool = *intercept::space()->pool();
+    const int process_id = getpid();
+    const uint64_t bytes = sys::own_memory().page_table_bytes + kOwnBytes;
+    report.parent = process_id;
+    report.forked = set_aside(*report.page, process_id, bytes);
+    if (report.forked == nullptr) return;
+    // Whoever reports right now may not have seen it.
+    for (uint32_t i = 0; i < kTries && !try_report(); ++i) sys::yield_for_us(0);
+    const pager::Gate::Pass pass(pool.pager().gate());
+    pool.shrink_to_budget();
+}
+
+void note_child(int child) noexcept {
+    RunChild* const forked = std::exchange(report.forked, nullptr);
+    if (forked == nullptr) return;
+    if (child > 0) {
+        note_owner(*forked, report.parent, child);
+    } else {
+        release(*forked, report.parent);
+    }
+}
+
 void begin_child_report() noexcept {
+    report.own_child = std::exchange(report.forked, nullptr);
+    if (report.own_child != nullptr) note_owner(*report.own_child, report.parent, getpid());
     report.row = nullptr;
     report.is_child = true;
     report.is_attended = false;

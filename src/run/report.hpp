@@ -24,6 +24,11 @@ void note_attended() noexcept;
 bool is_alone() noexcept;
 // Who has no attendant asks for its part of the budget itself, when it needs memory.
 void share_budget(pager::Pager& pager) noexcept;
+// Before a fork: room is made for what the kernel needs for the child, and for what that copies of
+// its parent's memory before it has a part of the budget.  And after it, in the parent; `child`:
+// its process, or negative.
+void set_aside_for_child() noexcept;
+void note_child(int child) noexcept;
 // In the child of a fork.
 void begin_child_report() noexcept;
 

@@ -69,6 +69,26 @@ TEST(ProcessUsage, CountsFaultsAndPeak) {
     EXPECT_GE(after->peak_resident_bytes, mapping->bytes());
 }
 
+TEST(ProcessUsage, CountsPagesAndTheirTables) {
+    constexpr size_t kTables = 256;
+    constexpr size_t kTableBytes = 2 * kMiB;  // mapped by one
+    const auto mapping = Mapping::reserve(kTables * kTableBytes, kTableBytes);
+    ASSERT_TRUE(mapping);
+    advise_huge_pages(*mapping, false);
+    const OwnMemory before = own_memory();
+    EXPECT_GE(before.address_bytes, mapping->bytes());
+    for (size_t at = 0; at < mapping->bytes(); at += kTableBytes) {
+        *static_cast<volatile std::byte*>(mapping->address() + at) = std::byte{1};
+    }
+    const OwnMemory after = own_memory();
+    constexpr uint64_t kAtLeast = kTables * kOsPageBytes;
+    for (const uint64_t grown : {after.anonymous_bytes - before.anonymous_bytes,
+                                 after.page_table_bytes - before.page_table_bytes}) {
+        EXPECT_GE(grown, kAtLeast);
+        EXPECT_LT(grown, 2 * kAtLeast);
+    }
+}
+
 TEST(TextFile, ReportsWhatFails) {
     EXPECT_TRUE(read_text_file("/proc/self/status"));
     const auto missing = read_text_file("/nonexistent");

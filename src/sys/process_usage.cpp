@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "base/units.hpp"
 #include "sys/raw_call.hpp"
@@ -26,27 +27,50 @@ Result<uint64_t> kib_line(const char* path, const std::string& key) {
     return std::strtoull(text.c_str() + at + key.size() + 1, nullptr, 10) * kKiB;
 }
 
-struct Pages {
-    uint64_t addresses = 0;
-    uint64_t present = 0;
-    uint64_t shared = 0;  // of these, in files or shared
+struct StatusLine {
+    std::string_view key;
+    uint64_t OwnMemory::* number;
 };
 
-Pages own_pages() noexcept {
-    Pages pages;
-    const long file = raw::syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return pages;
-    char text[128] = {};
-    raw::syscall(SYS_read, file, text, sizeof text - 1);
-    raw::syscall(SYS_close, file);
-    const char* at = text;
-    for (uint64_t* number : {&pages.addresses, &pages.present, &pages.shared}) {
-        for (; *at >= '0' && *at <= '9'; ++at)
-            *number = *number * 10 + static_cast<uint64_t>(*at - '0');
-        if (*at == ' ') ++at;
+constexpr StatusLine kStatusLines[] = {
+    {"VmSize:", &OwnMemory::address_bytes},
+    {"RssAnon:", &OwnMemory::anonymous_bytes},
+    {"VmPTE:", &OwnMemory::page_table_bytes},
+};
+
+// Lines of any length; all but the first bytes of each are passed over.
+class StatusReader {
+public:
+    explicit StatusReader(OwnMemory& memory) noexcept : memory_(memory) {}
+
+    void take(const char* text, size_t bytes) noexcept {
+        for (const char c : std::string_view(text, bytes)) {
+            if (c == '\n') {
+                end_line();
+                line_bytes_ = 0;
+            } else if (line_bytes_ < sizeof line_) {
+                line_[line_bytes_++] = c;
+            }
+        }
     }
-    return pages;
-}
+
+private:
+    void end_line() noexcept {
+        const std::string_view line(line_, line_bytes_);
+        for (const StatusLine& known : kStatusLines) {
+            if (!line.starts_with(known.key)) continue;
+            uint64_t kib = 0;
+            for (const char c : line.substr(known.key.size())) {
+                if (c >= '0' && c <= '9') kib = kib * 10 + static_cast<uint64_t>(c - '0');
+            }
+            memory_.*known.number = kib * kKiB;
+        }
+    }
+
+    OwnMemory& memory_;
+    char line_[40] = {};
+    size_t line_bytes_ = 0;
+};
 
 }  // namespace
 
@@ -64,15 +88,25 @@ uint64_t major_faults() noexcept {
     return static_cast<uint64_t>(usage.ru_majflt);
 }
 
-uint64_t anonymous_bytes() noexcept {
-    const Pages pages = own_pages();
-    return pages.present > pages.shared ? (pages.present - pages.shared) * kOsPageBytes : 0;
+OwnMemory own_memory() noexcept {
+    OwnMemory memory;
+    const long file = raw::syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return memory;
+    StatusReader reader(memory);
+    char text[2048];
+    for (;;) {
+        const long bytes = raw::syscall(SYS_read, file, text, sizeof text);
+        if (bytes <= 0) break;
+        reader.take(text, static_cast<size_t>(bytes));
+    }
+    raw::syscall(SYS_close, file);
+    return memory;
 }
 
 uint64_t free_address_bytes() noexcept {
     rlimit limit = {};
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
-    const uint64_t taken = own_pages().addresses * kOsPageBytes;
+    const uint64_t taken = own_memory().address_bytes;
     return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
 }
 

@@ -20,9 +20,14 @@ Result<ProcessUsage> process_usage();
 // Pages that the kernel has read for it, mostly of files that it maps.  Async-signal-safe.
 uint64_t major_faults() noexcept;
 
-// Of its memory that lies in no file and is present; 0 where the kernel does not tell.
-// Async-signal-safe.
-uint64_t anonymous_bytes() noexcept;
+struct OwnMemory {
+    uint64_t address_bytes = 0;
+    uint64_t anonymous_bytes = 0;  // present, in no file; what it shares with forked children, too
+    uint64_t page_table_bytes = 0;
+};
+
+// Zeros where the kernel does not tell.  Async-signal-safe.
+OwnMemory own_memory() noexcept;
 
 // What the limit of addresses (ulimit -v) leaves; UINT64_MAX where there is none.
 // Async-signal-safe.

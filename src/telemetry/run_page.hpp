@@ -49,7 +49,8 @@ struct RunRow {
     std::atomic<uint32_t> divided_among{0};
     // 1: the process answers at a control socket of its own; 0: others tell of it.
     std::atomic<uint32_t> answers{0};
-    // All its anonymous memory, what it shares counted, too; and its part of the budget.
+    // All its anonymous memory, what it shares counted, too, and its page tables; and its part of
+    // the budget.
     std::atomic<uint64_t> present_bytes{0};
     std::atomic<uint64_t> share_bytes{0};
     // Faults within about the last second, and when they were counted (nanoseconds of
@@ -62,9 +63,16 @@ struct RunRow {
 #undef HANARE_RUN_FIELD
 };
 
+// A forked child that has no row yet, and what is set aside for what it takes until then.
+struct RunChild {
+    std::atomic<int32_t> process_id{0};  // at first its parent's; 0: free
+    std::atomic<uint64_t> bytes{0};
+};
+
 struct RunPage {
-    static constexpr uint64_t kMagic = 0x32454741504e5552;  // "RUNPAGE2"
+    static constexpr uint64_t kMagic = 0x33454741504e5552;  // "RUNPAGE3"
     static constexpr size_t kRows = 256;
+    static constexpr size_t kChildren = 64;
 
     uint64_t magic = kMagic;
     uint64_t bytes = sizeof(RunPage);
@@ -77,6 +85,7 @@ struct RunPage {
     std::atomic<uint64_t> far_bytes{0};
     std::atomic<uint64_t> far_bytes_peak{0};
     std::array<RunRow, kRows> rows{};
+    std::array<RunChild, kChildren> children{};
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

@@ -24,9 +24,9 @@ from runner import Run
 
 LIMIT_SHARE = 0.25
 LIMIT_EXTRA_BYTES = 64 * MIB
-# For what Hanare does not keep: kernel memory, and page tables, which grow with the program.
-RESERVE_BYTES = 6 * MIB
-RESERVE_SHARE = 1 / 64
+# For what Hanare does not count: kernel memory, which grows with the program.
+RESERVE_BYTES = 4 * MIB
+RESERVE_SHARE = 1 / 256
 LOCAL_BYTES_MIN = 16 * MIB
 FIRST_TIMEOUT_S = 600
 TIMEOUT_S_MIN = 240

@@ -33,8 +33,8 @@ namespace {
 
 // A block of whose parts at most one in so many is not used in its time on the shelf is in dense
 // use, and remains so while one in so many is used at least.
-constexpr uint32_t kUnusedShare = 4;
-constexpr uint32_t kStillDenseShare = 4;
+constexpr uint32_t kUnusedShare = 16;
+constexpr uint32_t kStillDenseShare = 2;
 // A sparse block of which one part in so many is there, at least, has been in use by parts.
 constexpr uint32_t kFewShare = 16;
 
