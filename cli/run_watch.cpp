@@ -81,6 +81,7 @@ std::string RunWatch::page_path() const {
 
 void RunWatch::look() {
     for (size_t i = 0; i < rows_.size(); ++i) look_at(page_->rows[i], rows_[i]);
+    for (telemetry::RunChild& child : page_->children) look_at(child);
     add_up();
 }
 
@@ -96,6 +97,14 @@ void RunWatch::look_at(RunRow& shared, Row& row) {
     }
     row.last = figures_of(shared);
     if (row.last.has_ended) row.process.close();
+}
+
+// Of children that end before they have a row nothing is set aside any more.
+void RunWatch::look_at(telemetry::RunChild& child) {
+    int32_t process_id = child.process_id.load();
+    Row row;
+    if (process_id == 0 || !is_dead(row, process_id)) return;
+    child.process_id.compare_exchange_strong(process_id, 0);
 }
 
 // What the process of the row had is remembered, of very many processes as a sum only.

@@ -76,9 +76,10 @@ private:
     };
 
     RunWatch() = default;
+    static void look_at(telemetry::RunChild& child);
     void look_at(telemetry::RunRow& shared, Row& row);
     void retire(Row& row);
-    bool is_dead(Row& row, int process_id);
+    static bool is_dead(Row& row, int process_id);
     void take_out(telemetry::RunRow& shared);
     void add_up();
 

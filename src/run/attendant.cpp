@@ -137,6 +137,7 @@ void call_if_needed() noexcept { call_attendant(); }
 
 // Somebody has to take back what the child gives up, and what it needs at once is set aside.
 void begin_fork() noexcept {
+    if (sys::raw_process_id() != process_id) return;  // a child of vfork, which has no part
     call_attendant();
     set_aside_for_child();
 }

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/children.hpp"
 
-#include "sys/process_end.hpp"
-
 namespace hanare::run {
 
 using telemetry::RunChild;
 using telemetry::RunPage;
 
-uint64_t bytes_set_aside(RunPage& page) noexcept {
+uint64_t bytes_set_aside(const RunPage& page, const RunChild* but_for) noexcept {
     uint64_t bytes = 0;
-    for (RunChild& child : page.children) {
-        const int32_t process_id = child.process_id.load();
-        if (process_id == 0) continue;
-        if (sys::exists(process_id)) {
-            bytes += child.bytes.load();
-        } else {
-            release(child, process_id);
-        }
+    for (const RunChild& child : page.children) {
+        if (&child != but_for && child.process_id.load() != 0) bytes += child.bytes.load();
     }
     return bytes;
 }
@@ -36,12 +28,13 @@ void note_owner(RunChild& child, int parent, int process_id) noexcept {
     child.process_id.compare_exchange_strong(parent, process_id);
 }
 
-void release(RunChild& child, int process_id) noexcept {
-    child.process_id.compare_exchange_strong(process_id, 0);
-}
+void release(RunChild& child) noexcept { child.process_id.store(0); }
 
 void release_all_of(RunPage& page, int process_id) noexcept {
-    for (RunChild& child : page.children) release(child, process_id);
+    for (RunChild& child : page.children) {
+        int32_t expected = process_id;
+        child.process_id.compare_exchange_strong(expected, 0);
+    }
 }
 
 }  // namespace hanare::run

@@ -10,17 +10,17 @@
 
 namespace hanare::run {
 
-// Of all that live; those that are gone are taken out.
-uint64_t bytes_set_aside(telemetry::RunPage& page) noexcept;
+// Of all but one, which may be nullptr.
+uint64_t bytes_set_aside(const telemetry::RunPage& page,
+                         const telemetry::RunChild* but_for) noexcept;
 
 // For a child that `parent` is about to have; nullptr: there are too many.
 telemetry::RunChild* set_aside(telemetry::RunPage& page, int parent, uint64_t bytes) noexcept;
 
-// Parent or child, whoever is first, writes down whose it is.
+// By the parent, unless the child has released it already.
 void note_owner(telemetry::RunChild& child, int parent, int process_id) noexcept;
 
-// If it is still of that process.
-void release(telemetry::RunChild& child, int process_id) noexcept;
+void release(telemetry::RunChild& child) noexcept;
 // What a program left that this process was before it called exec.
 void release_all_of(telemetry::RunPage& page, int process_id) noexcept;
 

@@ -112,10 +112,6 @@ RunRow* claim_row() noexcept {
     report.page->sharers.fetch_add(1);
     report.page->processes.fetch_add(1);
     row->state.store(RunRow::kLive);
-    // The row counts it from now on.
-    if (RunChild* const child = std::exchange(report.own_child, nullptr); child != nullptr) {
-        release(*child, getpid());
-    }
     return row;
 }
 
@@ -190,7 +186,8 @@ constexpr uint64_t kSlackShare = 64;
 // For all processes with a row; at least half, however many children are about to need memory.
 uint64_t bytes_to_share() noexcept {
     if (report.page == nullptr) return report.local_bytes;
-    return report.local_bytes - std::min(bytes_set_aside(*report.page), report.local_bytes / 2);
+    const uint64_t bytes = bytes_set_aside(*report.page, report.forked);
+    return report.local_bytes - std::min(bytes, report.local_bytes / 2);
 }
 
 // Of what all processes may have, this one's part: some of it evenly, the rest by activity; but it
@@ -230,7 +227,9 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
         note_activity(*report.row,
                       counters.read_faults + counters.write_faults + counters.upgrade_faults);
     }
-    const uint64_t share = share_of_budget(sharers);
+    uint64_t share = share_of_budget(sharers);
+    // At once, and the others have their part in it when they hear of it.
+    if (report.forked != nullptr) share -= std::min(report.forked->bytes.load(), share / 2);
     report.share_bytes = share;
     if (report.row != nullptr) report.row->share_bytes = share;
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
@@ -277,6 +276,10 @@ bool try_report() noexcept {
     static_cast<void>(space->pool()->stats(nullptr, counters));
     write_row(*space, counters);
     if (report.row != nullptr) report.row->divided_among.store(report.is_attended ? sharers : 0);
+    if (report.row != nullptr && report.own_child != nullptr) {
+        // The row counts it from now on.
+        release(*std::exchange(report.own_child, nullptr));
+    }
     busy.store(false);
     return true;
 }
@@ -333,16 +336,18 @@ void share_budget(pager::Pager& pager) noexcept {
 // The kernel copies the page tables, and a little of its own for each process.
 void set_aside_for_child() noexcept {
     constexpr uint64_t kOwnBytes = 4 << 20;
-    constexpr uint32_t kTries = 100;
+    constexpr uint32_t kTries = 200;
+    constexpr uint32_t kPauseUs = 100;
     if (report.page == nullptr) return;
     pager::Pool& pool = *intercept::space()->pool();
     const int process_id = getpid();
     const uint64_t bytes = sys::own_memory().page_table_bytes + kOwnBytes;
     report.parent = process_id;
     report.forked = set_aside(*report.page, process_id, bytes);
-    if (report.forked == nullptr) return;
+    // Who has no part of the budget yet has nothing of its own to give up.
+    if (report.forked == nullptr || (report.is_child && report.row == nullptr)) return;
     // Whoever reports right now may not have seen it.
-    for (uint32_t i = 0; i < kTries && !try_report(); ++i) sys::yield_for_us(0);
+    for (uint32_t i = 0; i < kTries && !try_report(); ++i) sys::yield_for_us(kPauseUs);
     const pager::Gate::Pass pass(pool.pager().gate());
     pool.shrink_to_budget();
 }
@@ -353,13 +358,12 @@ void note_child(int child) noexcept {
     if (child > 0) {
         note_owner(*forked, report.parent, child);
     } else {
-        release(*forked, report.parent);
+        release(*forked);
     }
 }
 
 void begin_child_report() noexcept {
     report.own_child = std::exchange(report.forked, nullptr);
-    if (report.own_child != nullptr) note_owner(*report.own_child, report.parent, getpid());
     report.row = nullptr;
     report.is_child = true;
     report.is_attended = false;

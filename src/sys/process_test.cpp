@@ -81,11 +81,13 @@ TEST(ProcessUsage, CountsPagesAndTheirTables) {
         *static_cast<volatile std::byte*>(mapping->address() + at) = std::byte{1};
     }
     const OwnMemory after = own_memory();
-    constexpr uint64_t kAtLeast = kTables * kOsPageBytes;
+    // Before Linux 6.16 these are counted in batches; ThreadSanitizer has pages of its own for
+    // each.
+    constexpr uint64_t kExpected = kTables * kOsPageBytes;
     for (const uint64_t grown : {after.anonymous_bytes - before.anonymous_bytes,
                                  after.page_table_bytes - before.page_table_bytes}) {
-        EXPECT_GE(grown, kAtLeast);
-        EXPECT_LT(grown, 2 * kAtLeast);
+        EXPECT_GE(grown, kExpected / 2);
+        EXPECT_LT(grown, 5 * kExpected);
     }
 }
 

@@ -63,9 +63,10 @@ struct RunRow {
 #undef HANARE_RUN_FIELD
 };
 
-// A forked child that has no row yet, and what is set aside for what it takes until then.
+// A forked child that has no row yet, and what is set aside for what it takes until then.  Of those
+// that end without one `hanare run` clears `process_id`.
 struct RunChild {
-    std::atomic<int32_t> process_id{0};  // at first its parent's; 0: free
+    std::atomic<int32_t> process_id{0};  // as its parent knows it, at first the parent's; 0: free
     std::atomic<uint64_t> bytes{0};
 };
 

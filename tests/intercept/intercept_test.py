@@ -185,7 +185,7 @@ class Programs(unittest.TestCase):
         # 12 MiB that are used 60 times, of 48 MiB in blocks that are used by a quarter: 2.8 GiB
         # if these came as a whole.
         totals = self.compare("thin_streams")
-        self.assertLess(totals["read_bytes"], 1800 * MIB)
+        self.assertLess(totals["read_bytes"], 2200 * MIB)
 
     def test_split_blocks(self):
         self.compare("split_blocks")
@@ -232,6 +232,12 @@ class Programs(unittest.TestCase):
                 if told_ms[-1] < 90:
                     return
         self.fail(f"in three runs children waited {told_ms} ms")
+
+    def test_set_aside_for_children(self):
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            result = run([HANARE, "run", "--local", "24M", "--store", f"file:{place}",
+                          sys.executable, HERE / "set_aside.py"], place)
+        self.assertEqual(result[:2], (0, "done\n"), result[2])
 
     def test_limit_of_addresses(self):
         # Each: a limit, whether there is far memory, and what is said of it.
