@@ -75,11 +75,15 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     return pool;
 }
 
+// Several times as many blocks as one instruction may need.
+uint64_t Pool::least_budget_bytes() noexcept {
+    const sys::SignalBlock signals;
+    return frames_.usage().metadata_bytes + 4 * kFramesMin * block_bytes_;
+}
+
 void Pool::set_budget(uint64_t bytes) noexcept {
     const sys::SignalBlock signals;
-    // Several times as many blocks as one instruction may need.
-    const uint64_t least = frames_.usage().metadata_bytes + 4 * kFramesMin * block_bytes_;
-    frames_.set_budget(std::min(local_bytes_, std::max(bytes, least)));
+    frames_.set_budget(std::min(local_bytes_, std::max(bytes, least_budget_bytes())));
     constexpr uint64_t kTrimNs = 100'000'000;
     const uint64_t now_ns = sys::now_ns();
     if (now_ns - trimmed_ns_ < kTrimNs) return;

@@ -87,6 +87,8 @@ public:
     void shrink_to_budget() noexcept;
     // What may be in local memory from now on, at least what is needed to go on, at most what it
     // was at first.  Async-signal-safe.
+    // What set_budget() grants at least.
+    uint64_t least_budget_bytes() noexcept;
     void set_budget(uint64_t bytes) noexcept;
 
     Result<void> advise(const void* address, uint64_t bytes, hanare_advice advice);

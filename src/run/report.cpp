@@ -106,6 +106,7 @@ RunRow* claim_row() noexcept {
     begin_row(*row);
     row->divided_among.store(0);
     row->present_bytes.store(0);
+    row->least_bytes.store(0);
     row->share_bytes.store(0);
     row->activity.store(0);
     row->shares.store(1);
@@ -199,6 +200,9 @@ uint64_t share_of_budget(uint32_t sharers) noexcept {
     const auto is_recent = [&](const RunRow& row) {
         return now_ns - std::min(now_ns, row.active_ns.load()) < kActivityNs;
     };
+    const uint64_t equal = local_bytes / kEvenShare / sharers;
+    const uint64_t even = std::max(equal, report.row->least_bytes.load());
+    uint64_t evens = even;
     uint64_t weights = 0;
     uint64_t others_bytes = 0;
     for (const RunRow& row : report.page->rows) {
@@ -208,9 +212,9 @@ uint64_t share_of_budget(uint32_t sharers) noexcept {
         if (&row == report.row) continue;
         const uint64_t granted = recent ? row.share_bytes.load() : 0;
         others_bytes += std::max(row.present_bytes.load(), granted);
+        evens += std::max(equal, row.least_bytes.load());
     }
-    const uint64_t even = local_bytes / kEvenShare / sharers;
-    const uint64_t rest = local_bytes - even * sharers;
+    const uint64_t rest = local_bytes - std::min(local_bytes, evens);
     const uint64_t weight = std::min(weights, kActivityMin + report.row->activity.load());
     const uint64_t share = even + rest / weights * weight + rest % weights * weight / weights;
     const uint64_t left = local_bytes - std::min(local_bytes, others_bytes);
@@ -241,6 +245,9 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     const uint64_t slack = share / kSlackShare;
     if (others > report.other_bytes || others + slack < report.other_bytes) {
         report.other_bytes = others;
+    }
+    if (report.row != nullptr) {
+        report.row->least_bytes = report.other_bytes + pool.least_budget_bytes();
     }
     const bool is_short = kept + kept / kSlackShare >= counters.budget_bytes;
     const uint64_t taken =

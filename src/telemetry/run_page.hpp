@@ -49,9 +49,10 @@ struct RunRow {
     std::atomic<uint32_t> divided_among{0};
     // 1: the process answers at a control socket of its own; 0: others tell of it.
     std::atomic<uint32_t> answers{0};
-    // All its anonymous memory, what it shares counted, too, and its page tables; and its part of
-    // the budget.
+    // All its anonymous memory, what it shares counted, too, and its page tables; of that what it
+    // takes however small its part of the budget; and that part.
     std::atomic<uint64_t> present_bytes{0};
+    std::atomic<uint64_t> least_bytes{0};  // that it takes in any case
     std::atomic<uint64_t> share_bytes{0};
     // Faults within about the last second, and when they were counted (nanoseconds of
     // CLOCK_MONOTONIC): who needs memory more than others has more of the budget.
