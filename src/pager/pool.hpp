@@ -85,10 +85,10 @@ public:
     int become_child(uint32_t row, const ForeignMemory& foreign,
                      void (*on_need)(Pager& pager) noexcept) noexcept;
     void shrink_to_budget() noexcept;
+    // What is needed to go on.  Async-signal-safe.
+    uint64_t least_budget_bytes() noexcept;
     // What may be in local memory from now on, at least what is needed to go on, at most what it
     // was at first.  Async-signal-safe.
-    // What set_budget() grants at least.
-    uint64_t least_budget_bytes() noexcept;
     void set_budget(uint64_t bytes) noexcept;
 
     Result<void> advise(const void* address, uint64_t bytes, hanare_advice advice);

@@ -33,13 +33,13 @@ using telemetry::RunRow;
 struct Report {
     RunPage* page = nullptr;
     RunRow* row = nullptr;
-    uint64_t far_bytes = 0;         // as it was added to the page's last
-    uint64_t local_bytes = 0;       // of the budget, for all processes together
-    uint64_t share_bytes = 0;       // of that, this process's part
-    uint64_t other_bytes = 0;       // of that, what Hanare does not keep
-    RunChild* own_child = nullptr;  // set aside for this process, until it has a row
-    RunChild* forked = nullptr;     // for the one that it is about to have
-    int parent = 0;                 // of that one
+    uint64_t far_bytes = 0;                   // as it was added to the page's last
+    uint64_t local_bytes = 0;                 // of the budget, for all processes together
+    uint64_t share_bytes = 0;                 // of that, this process's part
+    uint64_t other_bytes = 0;                 // of that, what Hanare does not keep
+    RunChild* own_child = nullptr;            // set aside for this process, until it has a row
+    std::atomic<RunChild*> forked = nullptr;  // for the one that it is about to have
+    int parent = 0;                           // of that one
     pager::FileRoom file_room;
     bool is_child = false;
     bool is_attended = false;  // has an attendant
@@ -187,7 +187,7 @@ constexpr uint64_t kSlackShare = 64;
 // For all processes with a row; at least half, however many children are about to need memory.
 uint64_t bytes_to_share() noexcept {
     if (report.page == nullptr) return report.local_bytes;
-    const uint64_t bytes = bytes_set_aside(*report.page, report.forked);
+    const uint64_t bytes = bytes_set_aside(*report.page, report.forked.load());
     return report.local_bytes - std::min(bytes, report.local_bytes / 2);
 }
 
@@ -233,7 +233,9 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     }
     uint64_t share = share_of_budget(sharers);
     // At once, and the others have their part in it when they hear of it.
-    if (report.forked != nullptr) share -= std::min(report.forked->bytes.load(), share / 2);
+    if (const RunChild* const forked = report.forked.load(); forked != nullptr) {
+        share -= std::min(forked->bytes.load(), share / 2);
+    }
     report.share_bytes = share;
     if (report.row != nullptr) report.row->share_bytes = share;
     const uint64_t kept = counters.frame_bytes + counters.metadata_bytes;
@@ -350,9 +352,10 @@ void set_aside_for_child() noexcept {
     const int process_id = getpid();
     const uint64_t bytes = sys::own_memory().page_table_bytes + kOwnBytes;
     report.parent = process_id;
-    report.forked = set_aside(*report.page, process_id, bytes);
+    RunChild* const forked = set_aside(*report.page, process_id, bytes);
+    report.forked.store(forked);
     // Who has no part of the budget yet has nothing of its own to give up.
-    if (report.forked == nullptr || (report.is_child && report.row == nullptr)) return;
+    if (forked == nullptr || (report.is_child && report.row == nullptr)) return;
     // Whoever reports right now may not have seen it.
     for (uint32_t i = 0; i < kTries && !try_report(); ++i) sys::yield_for_us(kPauseUs);
     const pager::Gate::Pass pass(pool.pager().gate());
@@ -360,7 +363,7 @@ void set_aside_for_child() noexcept {
 }
 
 void note_child(int child) noexcept {
-    RunChild* const forked = std::exchange(report.forked, nullptr);
+    RunChild* const forked = report.forked.exchange(nullptr);
     if (forked == nullptr) return;
     if (child > 0) {
         note_owner(*forked, report.parent, child);
@@ -370,7 +373,7 @@ void note_child(int child) noexcept {
 }
 
 void begin_child_report() noexcept {
-    report.own_child = std::exchange(report.forked, nullptr);
+    report.own_child = report.forked.exchange(nullptr);
     report.row = nullptr;
     report.is_child = true;
     report.is_attended = false;
