@@ -18,15 +18,9 @@ namespace {
 constexpr uint32_t kHeldBack = 0x48414e00;  // "HAN", and the low byte is the si_code
 constexpr uint32_t kHeldBackMask = 0xffffff00;
 
-struct KernelSigaction {
-    void* handler;
-    unsigned long flags;
-    void* restorer;
-    uint64_t mask;
-};
-
 void queue_to_thread(int signal_number, siginfo_t info) noexcept {
-    sys::raw::syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal_number, &info);
+    sys::raw::syscall(SYS_rt_tgsigqueueinfo, sys::raw::syscall(SYS_getpid),
+                      sys::raw::syscall(SYS_gettid), signal_number, &info);
 }
 
 }  // namespace
@@ -50,7 +44,7 @@ void hold_back(const siginfo_t& info, int stand_in) noexcept {
     } else {
         // The kernel lets a thread forge SI_USER for itself only, SI_QUEUE for any.
         held.si_code = SI_QUEUE;
-        sys::raw::syscall(SYS_rt_sigqueueinfo, getpid(), stand_in, &held);
+        sys::raw::syscall(SYS_rt_sigqueueinfo, sys::raw::syscall(SYS_getpid), stand_in, &held);
     }
     errno = error;
 }

@@ -4,8 +4,17 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 
 namespace hanare::hook {
+
+// As rt_sigaction(2) has it.
+struct KernelSigaction {
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    uint64_t mask;
+};
 
 // Ends the process with `info`'s signal, now or when the handler that calls this returns: sets the
 // default action and queues the signal to this thread again, whose context the core dump shows.

@@ -6,13 +6,20 @@
 #include "hook/rewrite/dispatch.hpp"
 #include "hook/rewrite/entry.hpp"
 #include "hook/rewrite/modules.hpp"
+#include "hook/rewrite/traps.hpp"
 #include "sys/thread_count.hpp"
 
 namespace hanare::hook {
 
-Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
-                                             std::span<const uint32_t> numbers,
-                                             std::span<const uint32_t> of_buffers) {
+namespace {
+
+std::atomic<bool> is_rewritten{false};
+std::atomic<bool> has_failed{false};
+
+}  // namespace
+
+Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uint32_t> numbers,
+                                  std::span<const uint32_t> of_buffers) {
     for (const uint32_t number : numbers) {
         if (number >= kSystemCallNumbers) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system call has the number %u", number);
@@ -27,8 +34,23 @@ Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
         return fail(HANARE_STATUS_BUSY, "system calls are intercepted already");
     }
     set_handler(handler, numbers, of_buffers);
-    HANARE_TRY(rewrite_loaded_modules());
-    return rewrite_report();
+    return {};
+}
+
+Result<void> catch_system_calls() {
+    if (has_failed.load()) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED, "the system does not let code be rewritten");
+    }
+    if (is_rewritten.exchange(true)) return {};
+    end_traps();
+    Result<void> result = rewrite_loaded_modules();
+    if (!result) has_failed.store(true);
+    return result;
+}
+
+Result<void> trap_system_calls() {
+    if (is_rewritten.load() || begin_traps()) return {};
+    return catch_system_calls();
 }
 
 RewriteReport rewrite_report() noexcept { return count_modules(); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Catches the system calls of a running program: every `syscall` instruction of the modules that
-// are loaded (libc, ld.so and whatever else has some) is replaced, in memory, by a jump to a stub,
-// and so are those of modules that are loaded later, before they run.  Nothing on disk changes.  A
-// caught system call costs a table look-up unless its number was asked for.
+// Catches the system calls of a running program.  In the end every `syscall` instruction of the
+// modules that are loaded (libc, ld.so and whatever else has some) is replaced, in memory, by a
+// jump to a stub, and so are those of modules that are loaded later, before they run.  Nothing on
+// disk changes.  A caught system call costs a table look-up unless its number was asked for.
 //
 // Not caught: modules that were linked statically with Hanare's code, code made at run
 // time, rt_sigreturn, and the few sites that `RewriteReport` counts as left.
@@ -24,16 +24,25 @@ struct RewriteReport {
     uint32_t left = 0;       // sites whose surroundings do not allow it
 };
 
-// From now on `handler` is called instead of the system calls with these numbers (of the x86-64
-// table, below 512), in every thread.  Once per process, while it has one thread; NOT_SUPPORTED
-// otherwise and where the system does not let any code be written.
+// `handler` is called instead of the system calls with these numbers (of the x86-64 table, below
+// 512), in every thread, once they are caught.  Once per process, while it has one thread;
+// NOT_SUPPORTED otherwise.
 //
 // `of_buffers`: those of them with one address only, in the second argument, of at most 4 GiB.
 // `handler` gets these only when the address, or the stack pointer, is near memory that it cares
 // for, and perhaps when it is not.
-Result<RewriteReport> intercept_system_calls(SystemCallHandler handler,
-                                             std::span<const uint32_t> numbers,
-                                             std::span<const uint32_t> of_buffers = {});
+Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uint32_t> numbers,
+                                  std::span<const uint32_t> of_buffers = {});
+
+// From now on they are caught.  While the process has one thread, which may be in a handler of such
+// a call; afterwards it does nothing.  NOT_SUPPORTED where the system does not let any code be
+// written: then, and when it is asked again.
+Result<void> catch_system_calls();
+
+// The same, but code is rewritten later if it takes less to be told of each system call by the
+// kernel (rewrite/traps.hpp): at the latest before the program makes a thread or a child, handles a
+// signal or loads a library, or at catch_system_calls().
+Result<void> trap_system_calls();
 
 // The handler cares for it from now on, for ever.  Any thread; async-signal-safe.
 void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept;

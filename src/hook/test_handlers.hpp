@@ -69,9 +69,10 @@ GENERAL_REGISTERS inline Verdict make_it_then_more(SystemCall& call) {
 
 inline bool intercept(SystemCallHandler handler, std::vector<uint32_t> numbers,
                       std::vector<uint32_t> of_buffers = {}) {
-    const auto report = intercept_system_calls(handler, numbers, of_buffers);
-    if (!report) std::fprintf(stderr, "%s\n", report.error().text);
-    return report.has_value();
+    auto done = prepare_system_calls(handler, numbers, of_buffers);
+    if (done) done = catch_system_calls();
+    if (!done) std::fprintf(stderr, "%s\n", done.error().text);
+    return done.has_value();
 }
 
 }  // namespace hanare::hook::testing

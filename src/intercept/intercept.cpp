@@ -48,7 +48,7 @@ std::vector<uint32_t> buffer_calls() {
 
 }  // namespace
 
-Result<hook::RewriteReport> begin(const SpaceOptions& options) {
+Result<void> begin(const SpaceOptions& options) {
     // It has to outlive every destructor of the program.
     sys::own_descriptors.begin();
     auto* const made = new Space(options);
@@ -56,11 +56,9 @@ Result<hook::RewriteReport> begin(const SpaceOptions& options) {
     divide_local_memory(options.pool.local_bytes);
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
-    HANARE_TRY_ASSIGN(
-        const hook::RewriteReport report,
-        hook::intercept_system_calls(handle_system_call, wanted_calls(), buffer_calls()));
+    HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), buffer_calls()));
     made->adopt_static_memory();
-    return report;
+    return {};
 }
 
 }  // namespace hanare::intercept

@@ -12,7 +12,7 @@
 namespace hanare::intercept {
 
 // Once per process, while it has one thread.  From then on the space lives as long as the process.
-Result<hook::RewriteReport> begin(const SpaceOptions& options);
+Result<void> begin(const SpaceOptions& options);
 
 // nullptr before begin().
 Space* space() noexcept;

@@ -62,9 +62,9 @@ Result<void> RegionMemory::begin() {
                     "system calls; use one of the two");
     }
     set_far_memory(*this);
-    HANARE_TRY_ASSIGN(const hook::RewriteReport report,
-                      hook::intercept_system_calls(handle_region_call, calls_with_addresses()));
-    if (report.rewritten == 0) {
+    HANARE_TRY(hook::prepare_system_calls(handle_region_call, calls_with_addresses()));
+    HANARE_TRY(hook::catch_system_calls());
+    if (hook::rewrite_report().rewritten == 0) {
         return fail(HANARE_STATUS_NOT_SUPPORTED,
                     "no system call can be intercepted here: none was found where code is loaded");
     }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/units.hpp"
+#include "hook/system_calls.hpp"
 #include "intercept/static_memory.hpp"
 #include "sys/futex.hpp"
 #include "sys/process_usage.hpp"
@@ -95,7 +96,8 @@ bool Space::has_asked_for(uint64_t bytes) {
 }
 
 void Space::open() {
-    const Result<void> opened = open_pool();
+    Result<void> opened = hook::catch_system_calls();
+    if (opened) opened = open_pool();
     if (!opened) {
         failed_ = true;
         std::snprintf(failure_, sizeof failure_, "%s", opened.error().text);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <utility>
 
+#include "hook/system_calls.hpp"
 #include "intercept/intercept.hpp"
 #include "run/control.hpp"
 #include "run/report.hpp"
@@ -106,6 +107,7 @@ bool call_attendant() noexcept {
     // A child of vfork would take it along when it calls exec.
     if (thread == nullptr || sys::raw_process_id() != process_id) return false;
     if (is_called.exchange(true)) return is_there.load();
+    if (!hook::catch_system_calls()) return false;
     const sys::SignalBlock inherited_by_the_thread;
     intercept::space()->note_threads();
     // Before it has begun: who changes the user now must not go on without it.
@@ -191,14 +193,14 @@ int start_by_libc() {
 
 }  // namespace
 
-void prepare_attendant(const hook::RewriteReport& report, uint64_t local_bytes) {
-    open_report(report, local_bytes);
+void prepare_attendant(uint64_t local_bytes) {
+    open_report(local_bytes);
     process_id = sys::raw_process_id();
     auto* const made = new sys::BareThread;
     if (made->prepare()) {
         thread = made;
-    } else if (const int error = start_by_libc(); error != 0) {
-        note_absence(error);
+    } else if (hook::catch_system_calls()) {
+        if (const int error = start_by_libc(); error != 0) note_absence(error);
     }
     intercept::space()->set_hooks({.opened = tell_failure,
                                    .needs_memory = serve_need,

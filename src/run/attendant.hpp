@@ -12,11 +12,9 @@
 
 #include <cstdint>
 
-#include "hook/system_calls.hpp"
-
 namespace hanare::run {
 
 // While the program has one thread.  `local_bytes`: the budget of all processes together.
-void prepare_attendant(const hook::RewriteReport& report, uint64_t local_bytes);
+void prepare_attendant(uint64_t local_bytes);
 
 }  // namespace hanare::run

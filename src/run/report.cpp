@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "hook/system_calls.hpp"
 #include "intercept/intercept.hpp"
 #include "pager/file_room.hpp"
 #include "run/children.hpp"
@@ -45,7 +46,6 @@ struct Report {
     bool is_attended = false;  // has an attendant
     bool answers = false;      // at a control socket
     std::array<char, 16> command{};
-    hook::RewriteReport sites;
 };
 constinit Report report;
 constinit std::atomic<bool> busy{false};
@@ -170,8 +170,9 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.read_bytes = counters.read_bytes;
     row.written_bytes = counters.written_bytes;
     row.protected_calls = space.protected_calls();
-    row.rewritten_sites = report.sites.rewritten;
-    row.left_sites = report.sites.left;
+    const hook::RewriteReport sites = hook::rewrite_report();
+    row.rewritten_sites = sites.rewritten;
+    row.left_sites = sites.left;
     row.forks = space.forks();
     if (report.row == nullptr) return;
     const uint64_t far = figures.far_bytes;
@@ -297,8 +298,7 @@ bool try_report() noexcept {
 
 }  // namespace
 
-void open_report(const hook::RewriteReport& sites, uint64_t local_bytes) {
-    report.sites = sites;
+void open_report(uint64_t local_bytes) {
     report.local_bytes = local_bytes;
     if (const char* path = std::getenv("HANARE_RUN_PAGE")) report.page = map_page(path);
     if (report.page != nullptr) end_own_rows();

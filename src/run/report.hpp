@@ -7,13 +7,12 @@
 #include <cstdint>
 
 #include "control/answer.hpp"
-#include "hook/system_calls.hpp"
 #include "pager/fault/pager.hpp"
 
 namespace hanare::run {
 
 // Finds the page, if there is one.  Once, before the others.
-void open_report(const hook::RewriteReport& report, uint64_t local_bytes);
+void open_report(uint64_t local_bytes);
 
 // Writes how things are now, and adapts the budget, if memory has been adopted.
 void report_figures() noexcept;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/units.hpp"
+#include "hook/system_calls.hpp"
 #include "intercept/intercept.hpp"
 #include "pager/pool_options.hpp"
 #include "run/attendant.hpp"
@@ -50,26 +51,29 @@ void give_signal_stack() {
     if (stack.ss_sp != nullptr) sigaltstack(&stack, nullptr);
 }
 
-Result<hook::RewriteReport> start() {
+Result<void> tell_what_is_caught() {
+    HANARE_TRY(hook::catch_system_calls());
+    const hook::RewriteReport report = hook::rewrite_report();
+    telemetry::log(LogLevel::kWarn,
+                   "%u system calls of %u modules are caught, %u are not; nothing is adopted "
+                   "before the program asks for memory",
+                   report.rewritten, report.modules, report.left);
+    return {};
+}
+
+Result<void> start() {
     HANARE_TRY_ASSIGN(const intercept::SpaceOptions options, load_space_options());
     give_signal_stack();
-    HANARE_TRY_ASSIGN(const hook::RewriteReport report, intercept::begin(options));
-    prepare_attendant(report, options.pool.local_bytes);
-    return report;
+    HANARE_TRY(intercept::begin(options));
+    prepare_attendant(options.pool.local_bytes);
+    return is_verbose() ? tell_what_is_caught() : hook::trap_system_calls();
 }
 
 [[gnu::constructor]] void begin_program() {
-    const Result<hook::RewriteReport> report = start();
-    if (!report) {
+    const Result<void> started = start();
+    if (!started) {
         telemetry::log(LogLevel::kWarn, "the program runs in plain memory: %s",
-                       report.error().text);
-        return;
-    }
-    if (is_verbose()) {
-        telemetry::log(LogLevel::kWarn,
-                       "%u system calls of %u modules are caught, %u are not; nothing is adopted "
-                       "before the program asks for memory",
-                       report->rewritten, report->modules, report->left);
+                       started.error().text);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,21 +28,17 @@ Result<uint64_t> kib_line(const char* path, const std::string& key) {
     return std::strtoull(text.c_str() + at + key.size() + 1, nullptr, 10) * kKiB;
 }
 
+// "KEY:   123", and what becomes of the number.
 struct StatusLine {
     std::string_view key;
-    uint64_t OwnMemory::* number;
-};
-
-constexpr StatusLine kStatusLines[] = {
-    {"VmSize:", &OwnMemory::address_bytes},
-    {"RssAnon:", &OwnMemory::anonymous_bytes},
-    {"VmPTE:", &OwnMemory::page_table_bytes},
+    uint64_t& number;
+    uint64_t unit;
 };
 
 // Lines of any length; all but the first bytes of each are passed over.
 class StatusReader {
 public:
-    explicit StatusReader(OwnMemory& memory) noexcept : memory_(memory) {}
+    explicit StatusReader(std::span<const StatusLine> wanted) noexcept : wanted_(wanted) {}
 
     void take(const char* text, size_t bytes) noexcept {
         for (const char c : std::string_view(text, bytes)) {
@@ -57,17 +54,17 @@ public:
 private:
     void end_line() noexcept {
         const std::string_view line(line_, line_bytes_);
-        for (const StatusLine& known : kStatusLines) {
-            if (!line.starts_with(known.key)) continue;
-            uint64_t kib = 0;
-            for (const char c : line.substr(known.key.size())) {
-                if (c >= '0' && c <= '9') kib = kib * 10 + static_cast<uint64_t>(c - '0');
+        for (const StatusLine& wanted : wanted_) {
+            if (!line.starts_with(wanted.key)) continue;
+            uint64_t number = 0;
+            for (const char c : line.substr(wanted.key.size())) {
+                if (c >= '0' && c <= '9') number = number * 10 + static_cast<uint64_t>(c - '0');
             }
-            memory_.*known.number = kib * kKiB;
+            wanted.number = number * wanted.unit;
         }
     }
 
-    OwnMemory& memory_;
+    std::span<const StatusLine> wanted_;
     char line_[40] = {};
     size_t line_bytes_ = 0;
 };
@@ -88,11 +85,13 @@ uint64_t major_faults() noexcept {
     return static_cast<uint64_t>(usage.ru_majflt);
 }
 
-OwnMemory own_memory() noexcept {
-    OwnMemory memory;
+namespace {
+
+// Async-signal-safe.
+void read_status(std::span<const StatusLine> wanted) noexcept {
     const long file = raw::syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return memory;
-    StatusReader reader(memory);
+    if (file < 0) return;
+    StatusReader reader(wanted);
     char text[2048];
     for (;;) {
         const long bytes = raw::syscall(SYS_read, file, text, sizeof text);
@@ -100,7 +99,24 @@ OwnMemory own_memory() noexcept {
         reader.take(text, static_cast<size_t>(bytes));
     }
     raw::syscall(SYS_close, file);
+}
+
+}  // namespace
+
+OwnMemory own_memory() noexcept {
+    OwnMemory memory;
+    const StatusLine wanted[] = {{"VmSize:", memory.address_bytes, kKiB},
+                                 {"RssAnon:", memory.anonymous_bytes, kKiB},
+                                 {"VmPTE:", memory.page_table_bytes, kKiB}};
+    read_status(wanted);
     return memory;
+}
+
+bool is_traced() noexcept {
+    uint64_t tracer = 0;
+    const StatusLine wanted[] = {{"TracerPid:", tracer, 1}};
+    read_status(wanted);
+    return tracer != 0;
 }
 
 uint64_t free_address_bytes() noexcept {

@@ -29,6 +29,10 @@ struct OwnMemory {
 // Zeros where the kernel does not tell.  Async-signal-safe.
 OwnMemory own_memory() noexcept;
 
+// Somebody follows the process with ptrace(2).  False where /proc does not tell.
+// Async-signal-safe.
+bool is_traced() noexcept;
+
 // What the limit of addresses (ulimit -v) leaves; UINT64_MAX where there is none.
 // Async-signal-safe.
 uint64_t free_address_bytes() noexcept;

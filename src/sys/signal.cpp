@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/signal.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -14,7 +15,10 @@ namespace hanare::sys {
 namespace {
 constexpr size_t kKernelSigsetBytes = 8;
 
+constinit std::atomic<SignalBits> unblocked{0};
+
 void block_signals(SignalBits bits, sigset_t* saved) noexcept {
+    bits &= ~unblocked.load(std::memory_order_relaxed);
     sigset_t set;
     sigemptyset(&set);
     std::memcpy(&set, &bits, sizeof bits);
@@ -22,6 +26,8 @@ void block_signals(SignalBits bits, sigset_t* saved) noexcept {
 }
 
 }  // namespace
+
+void keep_unblocked(SignalBits signals) noexcept { unblocked.store(signals); }
 
 void set_signal_mask(const sigset_t& mask, sigset_t* saved) noexcept {
     if (saved != nullptr) sigemptyset(saved);

@@ -15,6 +15,9 @@ using SignalBits = uint64_t;
 // family wait until every thread has taken it; its handler makes one system call).
 inline constexpr SignalBits kEverySignal = ~(SignalBits{1} << (33 - 1));
 
+// From now on these are not blocked by what follows.
+void keep_unblocked(SignalBits signals) noexcept;
+
 // Blocks every signal of the calling thread for its life.  Synchronous faults (SIGBUS, SIGSEGV)
 // inside it would kill the process, which is what we want: the pager never faults on far memory.
 // Nests.  Async-signal-safe.

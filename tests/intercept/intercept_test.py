@@ -81,16 +81,16 @@ def turns_of_others(tasks, but):
 
 
 @functools.cache
-def plain(name):
+def plain(name, *arguments):
     with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
-        return run([PROGRAMS / name], place)
+        return run([PROGRAMS / name, *arguments], place)
 
 
 class Programs(unittest.TestCase):
     def compare(self, name, local="20M", status=0, launcher=(), far_mib=40,
-                lines=()):
+                lines=(), arguments=()):
         """`lines`: patterns of what may be said before the last line, each once."""
-        expected = plain(name)
+        expected = plain(name, *arguments)
         self.assertEqual(expected[0], status, expected[2])
         with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
             os.chmod(place, 0o777)
@@ -100,7 +100,7 @@ class Programs(unittest.TestCase):
                 os.mkdir(folder)
                 os.chmod(folder, 0o777)
             result = run([*launcher, HANARE, "run", "--local", local, "--store", f"file:{store}",
-                          "--stats", stats, PROGRAMS / name], work)
+                          "--stats", stats, PROGRAMS / name, *arguments], work)
             self.assertEqual(result[:2], expected[:2], result[2])
             said = "".join(f"({line})?" for line in lines)
             self.assertRegex(result[2], rf"\A{said}hanare: peak far memory [^\n]*\n\Z")
@@ -146,6 +146,12 @@ class Programs(unittest.TestCase):
             result = run([HANARE, "run", "--local", "64M", "--store", f"file:{place}",
                           sys.executable, "-c", program], place)
         self.assertEqual(result[:2], (0, f"{[errno.ENOSYS] * 2}\n"), result[2])
+
+    def test_first_calls(self):
+        for shape in ("load", "copy", "after", "alone"):
+            for more in ((), ("maps first",)):
+                with self.subTest(shape=shape, more=more):
+                    self.compare("first_calls", arguments=(shape, *more))
 
     def test_identity(self):
         self.compare("identity")

@@ -26,11 +26,6 @@ constexpr uint64_t kAnonymous = 0x20;
 
 bool is_error(uint64_t result) noexcept { return result > -4096UL; }
 
-bool maps_code_of_a_file(const SystemCall& call) noexcept {
-    return (call.arguments[2] & kExecutable) != 0 &&
-           (call.arguments[3] & (kAnonymous | kMapType)) == kPrivate;
-}
-
 void rewrite_what_was_mapped(void* context) {
     const auto& call = *static_cast<const SystemCall*>(context);
     rewrite_mapped_code(reinterpret_cast<uint8_t*>(call.number), call.arguments[1],
@@ -60,8 +55,14 @@ Verdict ask_handler(SystemCall& call) {
     return handler.load(std::memory_order_acquire)(call);
 }
 
-// As the program made it, or as the handler answers it.
-void make(SystemCall& call) {
+}  // namespace
+
+bool maps_code_of_a_file(const SystemCall& call) noexcept {
+    return (call.arguments[2] & kExecutable) != 0 &&
+           (call.arguments[3] & (kAnonymous | kMapType)) == kPrivate;
+}
+
+void make_system_call(SystemCall& call) {
     const uint64_t number = call.number;
     const Verdict verdict = ask_handler(call);
     if (verdict == Verdict::kDone) return;
@@ -70,8 +71,6 @@ void make(SystemCall& call) {
     call.cleared->store(0, std::memory_order_release);
     if (call.watched->load() != 0) call.after(call);
 }
-
-}  // namespace
 
 void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
                  std::span<const uint32_t> of_buffers) noexcept {
@@ -97,7 +96,7 @@ void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept {
 
 extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
     if (call->number == SYS_mmap && maps_code_of_a_file(*call)) {
-        make(*call);
+        make_system_call(*call);
         if (!is_error(call->number)) {
             hanare_hook_with_vector_registers(rewrite_what_was_mapped, call);
         }
@@ -109,7 +108,7 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
                             .bytes = call->arguments[1]};
         if (has_rewritten_code(unmapping.memory, unmapping.bytes)) {
             hanare_hook_with_vector_registers(withdraw_before_unmapping, &unmapping);
-            make(*call);
+            make_system_call(*call);
             hanare_hook_with_vector_registers(finish_unmapping, &unmapping);
             return Verdict::kDone;
         }

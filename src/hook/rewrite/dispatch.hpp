@@ -12,4 +12,10 @@ namespace hanare::hook {
 void set_handler(SystemCallHandler handler, std::span<const uint32_t> numbers,
                  std::span<const uint32_t> of_buffers) noexcept;
 
+// As the program made it, or as the handler answers it; its number becomes the result.
+void make_system_call(SystemCall& call);
+
+// An mmap of what may be a module.
+bool maps_code_of_a_file(const SystemCall& call) noexcept;
+
 }  // namespace hanare::hook

@@ -48,6 +48,9 @@ size_t claim_range(const uint8_t* begin) noexcept {
     return kModulesMax;
 }
 
+// The innermost.
+constinit PendingCall* pending_call = nullptr;
+
 // Code that is read at `read` and runs at `run`: the same, or a file's bytes and where they are
 // mapped.
 struct Placement {
@@ -61,6 +64,21 @@ struct Placement {
 struct Jump {
     uint8_t* from;
     const uint8_t* to;
+    uint8_t before_bytes;  // that it takes the place of
+    uint8_t after_bytes;
+
+    void write() const noexcept {
+        write_jump(from, from, to);
+        for (PendingCall* call = pending_call; call != nullptr; call = call->outer) {
+            if (call->behind == from + before_bytes + SyscallSite::kSyscallBytes) move(*call);
+        }
+    }
+
+private:
+    void move(PendingCall& call) const noexcept {
+        call.entry = to + before_bytes;
+        if (after_bytes != 0) call.goes_on = call.entry + kStubCallBytes;
+    }
 };
 
 class Rewriting {
@@ -123,13 +141,17 @@ private:
             if (begins_threads) hanare_hook_threads_begin_unseen.store(true);
             return;
         }
-        jumps()[count_++] = {.from = place - site.before_bytes, .to = stub};
+        jumps()[count_++] = {.from = place - site.before_bytes,
+                             .to = stub,
+                             .before_bytes = site.before_bytes,
+                             .after_bytes = site.after_bytes};
         taken_until_ = site.end();
     }
     Result<void> write() {
         const std::span all(jumps(), count_);
         const uint8_t* end = all.back().from + kJumpBytes;
-        const sys::WritableCode writable(all.front().from, end);
+        // The mapping is not split, which the kernel refuses for its own code.
+        const sys::WritableCode writable(placement_.run, placement_.run + placement_.read.size());
         if (!writable.allowed()) {
             return fail_errno(HANARE_STATUS_NOT_SUPPORTED, writable.errno_value(),
                               "rewriting code in memory");
@@ -143,7 +165,7 @@ private:
             code_ranges[index].begin.store(nullptr);
             return sealed;
         }
-        for (const Jump& jump : all) write_jump(jump.from, jump.from, jump.to);
+        for (const Jump& jump : all) jump.write();
         stub_areas[index] = stubs_;
         code_ranges[index].end.store(end);
         return {};
@@ -160,13 +182,25 @@ private:
     const uint8_t* taken_until_ = nullptr;  // by the site before
 };
 
+Code own_code_in(const CodeImage& image) noexcept {
+    const auto* ours = reinterpret_cast<const uint8_t*>(&hanare_hook_entry);
+    for (const Code& code : image.code()) {
+        if (ours >= code.data() && ours < code.data() + code.size()) return code;
+    }
+    return {};
+}
+
+int find_own(dl_phdr_info* module, size_t, void* context) {
+    const Code own = own_code_in(CodeImage::of_loaded(*module));
+    if (own.empty()) return 0;
+    *static_cast<Code*>(context) = own;
+    return 1;
+}
+
 // Goes on where a module cannot be rewritten; keeps why the first could not.
 int visit_loaded(dl_phdr_info* module, size_t, void* context) {
     const CodeImage image = CodeImage::of_loaded(*module);
-    const auto* ours = reinterpret_cast<const uint8_t*>(&hanare_hook_entry);
-    for (const Code& code : image.code()) {
-        if (ours >= code.data() && ours < code.data() + code.size()) return 0;
-    }
+    if (!own_code_in(image).empty()) return 0;
     auto& result = *static_cast<Result<void>*>(context);
     for (const Code& code : image.code()) {
         const Placement placement{.read = code, .run = const_cast<uint8_t*>(code.data())};
@@ -177,6 +211,19 @@ int visit_loaded(dl_phdr_info* module, size_t, void* context) {
 }
 
 }  // namespace
+
+Code own_code() noexcept {
+    Code own;
+    dl_iterate_phdr(find_own, &own);
+    return own;
+}
+
+PendingCallNote::PendingCallNote(PendingCall& call) noexcept {
+    call.outer = pending_call;
+    pending_call = &call;
+}
+
+PendingCallNote::~PendingCallNote() { pending_call = pending_call->outer; }
 
 Result<void> rewrite_loaded_modules() {
     // A handler must not meet half a jump.

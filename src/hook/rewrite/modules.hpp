@@ -9,12 +9,33 @@
 #include <cstdint>
 
 #include "base/result.hpp"
+#include "hook/rewrite/code_image.hpp"
 #include "hook/system_calls.hpp"
 
 namespace hanare::hook {
 
-// All that are loaded, but for the one that this code belongs to.  The process has one thread.
-// Fails where nothing could be rewritten at all; what is left otherwise is counted.
+// The code that this code belongs to.
+Code own_code() noexcept;
+
+// A system call that the program has begun and that is not made yet: where it goes on, should its
+// site be rewritten meanwhile.
+struct PendingCall {
+    const uint8_t* behind;             // the instruction
+    const uint8_t* entry = nullptr;    // with the call still to be made; null: it was not rewritten
+    const uint8_t* goes_on = nullptr;  // with its result; null: as without rewriting
+    PendingCall* outer = nullptr;
+};
+// While alive, whoever rewrites knows of the call.  In one thread, nested.
+class PendingCallNote {
+public:
+    explicit PendingCallNote(PendingCall& call) noexcept;
+    ~PendingCallNote();
+    PendingCallNote(const PendingCallNote&) = delete;
+    PendingCallNote& operator=(const PendingCallNote&) = delete;
+};
+
+// All that are loaded, but for own_code().  The process has one thread.  Fails where nothing could
+// be rewritten at all; what is left otherwise is counted.
 Result<void> rewrite_loaded_modules();
 
 // What ld.so has just mapped, to be executed, from a file: `bytes` at `memory`, from `offset` of

@@ -34,6 +34,7 @@ constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
     0xe3, 0x02,                                      // jrcxz behind the system call
     0x0f, 0x05,                                      // syscall
 };
+static_assert(kStubCallBytes == kAfterBegin - kBeforeEnd);
 static_assert(kBeforeEnd == SyscallSite::kBeforeBytesMax);
 static_assert(kAfterBegin + SyscallSite::kAfterBytesMax + kJumpBytes <= kStubReturnAt);
 

@@ -32,6 +32,7 @@ namespace hanare::hook {
 inline constexpr size_t kStubBytes = 64;
 inline constexpr size_t kStubReturnAt = 56;
 inline constexpr size_t kStubRedZoneBytes = 128;
+inline constexpr size_t kStubCallBytes = 23;  // from 16 to 39
 
 // Writes a jump from `place` to `target`, at `writable`.  False where that is out of reach.
 bool write_jump(uint8_t* writable, const uint8_t* place, const uint8_t* target) noexcept;
