@@ -123,7 +123,16 @@ int switch_with_value(const Chosen& where, const std::vector<std::string>& argum
     return bad_usage(where, "the arguments cannot be understood");
 }
 
+// With nothing to parse: a shell's many short programs start sooner.
+bool is_run_without_options(int argc, char** argv) {
+    return argc > 2 && argv[1] == std::string_view("run") && *argv[2] != '-';
+}
+
 int run(int argc, char** argv, RunArguments& arguments) {
+    if (is_run_without_options(argc, argv)) {
+        arguments.program.assign(argv + 2, argv + argc);
+        return run_without_options(arguments);
+    }
     CLI::App app{
         "Memory beyond one process and one machine's DRAM, used with plain loads and stores."};
     app.name("hanare");

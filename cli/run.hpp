@@ -29,6 +29,9 @@ struct RunFlags {
     bool verbose = false;
 };
 
+// `hanare run PROG`, as add_run()'s subcommand does it.
+int run_without_options(const RunArguments& arguments);
+
 // `arguments` is filled before the command line is parsed and outlives the app.
 void add_run(CLI::App& app, const RunArguments& arguments);
 

@@ -27,7 +27,7 @@ std::vector<fs::path> library_places() {
 
 Result<std::string> usable(const fs::path& path) {
     std::error_code error;
-    const std::string absolute = fs::canonical(path, error).string();
+    const std::string absolute = fs::absolute(path, error).string();
     if (error || access(absolute.c_str(), R_OK) != 0) {
         return fail_errno(HANARE_STATUS_SYSTEM, error ? error.value() : errno,
                           "cannot use the library %.150s", path.c_str());
@@ -62,7 +62,9 @@ std::string text_for_library(const config::Options& options, config::OptionId id
 Result<std::string> find_run_library() {
     if (const char* const named = secure_getenv(kLibraryVariable)) return usable(named);
     for (const fs::path& place : library_places()) {
-        if (access((place / kLibraryName).c_str(), F_OK) == 0) return usable(place / kLibraryName);
+        const fs::path library = (place / kLibraryName).lexically_normal();
+        auto usable_one = usable(library);
+        if (usable_one || usable_one.error().os_errno != ENOENT) return usable_one;
     }
     return fail(HANARE_STATUS_SYSTEM,
                 "%s, which hanare run puts into programs, is not in %.150s; install Hanare again",

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
 
 #include "base/units.hpp"
 #include "sys/process_end.hpp"
@@ -70,7 +69,10 @@ Result<RunWatch> RunWatch::start(uint64_t budget_bytes) {
     HANARE_TRY_ASSIGN(watch.memory_, sys::create_shared_memory(kBytes));
     HANARE_TRY_ASSIGN(watch.mapping_, sys::Mapping::reserve(kBytes, kOsPageBytes));
     HANARE_TRY(sys::map_shared(watch.mapping_, watch.memory_));
-    watch.page_ = new (watch.mapping_.address()) RunPage;
+    // As it begins: all zeros but these, and pages that nobody writes to take no time.
+    watch.page_ = reinterpret_cast<RunPage*>(watch.mapping_.address());
+    watch.page_->magic = RunPage::kMagic;
+    watch.page_->bytes = sizeof(RunPage);
     watch.page_->budget_bytes = budget_bytes;
     return watch;
 }
@@ -80,6 +82,8 @@ std::string RunWatch::page_path() const {
 }
 
 void RunWatch::look() {
+    if (page_->processes.load() == 0) return;
+    rows_.resize(RunPage::kRows);
     for (size_t i = 0; i < rows_.size(); ++i) look_at(page_->rows[i], rows_[i]);
     for (telemetry::RunChild& child : page_->children) look_at(child);
     add_up();

@@ -86,7 +86,7 @@ private:
     sys::FileDescriptor memory_;
     sys::Mapping mapping_;
     telemetry::RunPage* page_ = nullptr;
-    std::array<Row, telemetry::RunPage::kRows> rows_;
+    std::vector<Row> rows_;               // none before there is something in the page's
     std::vector<ProcessFigures> former_;  // whose row another process has now
     RunTotals left_out_;                  // of those that are not among them
     RunTotals totals_;

@@ -58,12 +58,16 @@ constexpr SignalBits to_program_pair(SignalBits kernel, const ClaimableSignal& p
     return others | ((kernel & bit_of(pair.stand_in)) != 0 ? bit_of(pair.signal_number) : 0);
 }
 
-inline SignalBits to_kernel_mask(SignalBits program) noexcept {
-    const SignalBits claimed = claimed_bits.load(std::memory_order_acquire);
+// Of these claimed signals.
+constexpr SignalBits to_kernel_mask(SignalBits program, SignalBits claimed) noexcept {
     for (const ClaimableSignal& pair : kClaimable) {
         if ((claimed & bit_of(pair.signal_number)) != 0) program = to_kernel_pair(program, pair);
     }
     return program;
+}
+
+inline SignalBits to_kernel_mask(SignalBits program) noexcept {
+    return to_kernel_mask(program, claimed_bits.load(std::memory_order_acquire));
 }
 
 inline SignalBits to_program_mask(SignalBits kernel) noexcept {

@@ -142,16 +142,16 @@ void record_current(int signal_number, DispositionCell& disposition) noexcept {
     }
 }
 
-// Handlers that the program installed before the claim may block the signal while they run.
-void unblock_in_handlers(const ClaimableSignal& pair) noexcept {
+// Handlers that the program installed before the claim may block the signals while they run.
+void unblock_in_handlers(SignalBits claimed) noexcept {
     for (int number = 1; number <= kSignalsMax; ++number) {
         struct sigaction action = {};
         if (find_kept(number).claim != nullptr) continue;
         if (next_sigaction(number, nullptr, &action) != 0) continue;  // libc's own
         if (!Disposition::from(action).has_handler()) continue;
         const SignalBits mask = load_bits(action.sa_mask);
-        if (to_kernel_pair(mask, pair) == mask) continue;
-        store_bits(&action.sa_mask, to_kernel_pair(mask, pair));
+        if (to_kernel_mask(mask, claimed) == mask) continue;
+        store_bits(&action.sa_mask, to_kernel_mask(mask, claimed));
         next_sigaction(number, &action, nullptr);
     }
 }
@@ -168,7 +168,10 @@ void reinstall_if_kept(int signal_number) noexcept {
     if (kept.claim != nullptr) install(signal_number, kept.disposition());
 }
 
-Result<void> claim_signal(int signal_number, SignalReceiver receiver) {
+namespace {
+
+// Installs the handler; blocked signals are the caller's to look after.
+Result<void> begin_claim(int signal_number, SignalReceiver receiver) {
     size_t index = 0;
     while (index < kClaimableCount && kClaimable[index].signal_number != signal_number) ++index;
     if (index == kClaimableCount) {
@@ -191,9 +194,24 @@ Result<void> claim_signal(int signal_number, SignalReceiver receiver) {
         }
     }
     claimed_bits.fetch_or(bit_of(pair.signal_number), std::memory_order_acq_rel);
-    unblock_in_handlers(pair);
-    set_thread_mask(to_kernel_pair(thread_mask(), pair));
     return {};
+}
+
+}  // namespace
+
+Result<void> claim_signals(std::span<const int> signal_numbers, SignalReceiver receiver) {
+    SignalBits claimed = 0;
+    for (const int number : signal_numbers) {
+        HANARE_TRY(begin_claim(number, receiver));
+        claimed |= bit_of(number);
+    }
+    unblock_in_handlers(claimed);
+    set_thread_mask(to_kernel_mask(thread_mask(), claimed));
+    return {};
+}
+
+Result<void> claim_signal(int signal_number, SignalReceiver receiver) {
+    return claim_signals({&signal_number, 1}, receiver);
 }
 
 }  // namespace hanare::hook

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <csignal>
+#include <span>
 
 #include "base/result.hpp"
 
@@ -28,5 +29,7 @@ using SignalReceiver = bool (*)(int signal_number, siginfo_t* info, void* contex
 // the signal in the calling thread and in handlers installed before.  Once per signal number; only
 // SIGBUS and SIGSEGV.  Any thread, not from a handler.
 Result<void> claim_signal(int signal_number, SignalReceiver receiver);
+// Several, for one look at all handlers.
+Result<void> claim_signals(std::span<const int> signal_numbers, SignalReceiver receiver);
 
 }  // namespace hanare::hook

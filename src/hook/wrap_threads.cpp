@@ -107,13 +107,7 @@ void unblock_claimed_signals() noexcept {
     const SignalBits claimed = claimed_bits.load(std::memory_order_acquire);
     if (claimed == 0) return;
     const SignalBits mask = thread_mask();
-    SignalBits wanted = mask;
-    for (const ClaimableSignal& pair : kClaimable) {
-        if ((claimed & mask & bit_of(pair.signal_number)) != 0) {
-            wanted = to_kernel_pair(wanted, pair);
-        }
-    }
-    if (wanted != mask) set_thread_mask(wanted);
+    if ((claimed & mask) != 0) set_thread_mask(to_kernel_mask(mask, claimed & mask));
 }
 
 // Frees the record unless the thread lives on its stack.

@@ -74,6 +74,7 @@ void end_row(RunRow& row) noexcept {
 
 // What another program left, which this process was before it called exec.
 void end_own_rows() noexcept {
+    if (report.page->processes.load() == 0) return;  // and most of the page is not even there
     release_all_of(*report.page, getpid());
     for (RunRow& row : report.page->rows) {
         if (row.state.load() == RunRow::kLive && row.process_id.load() == getpid()) end_row(row);

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,42 +31,49 @@ struct Mount {
     std::string point;
 };
 
+// The parts of a text between these characters; several in a row part it once.
+std::vector<std::string_view> parts_of(std::string_view text, char between) {
+    std::vector<std::string_view> parts;
+    for (size_t start = 0; (start = text.find_first_not_of(between, start)) != text.npos;) {
+        const size_t end = std::min(text.find(between, start), text.size());
+        parts.push_back(text.substr(start, end - start));
+        start = end;
+    }
+    return parts;
+}
+
+bool has_part(std::string_view list, std::string_view wanted) {
+    const std::vector<std::string_view> parts = parts_of(list, ',');
+    return std::find(parts.begin(), parts.end(), wanted) != parts.end();
+}
+
 // The mounts of file system `type` whose super options contain `option` (empty: any).
 std::vector<Mount> mounts_of(std::string_view mountinfo, std::string_view type,
                              std::string_view option) {
+    constexpr size_t kRoot = 3, kPoint = 4;
+    constexpr size_t kType = 0, kOptions = 2;  // behind the dash
     std::vector<Mount> mounts;
-    std::istringstream lines{std::string(mountinfo)};
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view line : parts_of(mountinfo, '\n')) {
         const size_t dash = line.find(" - ");
-        if (dash == std::string::npos) continue;
-        std::istringstream head(line.substr(0, dash));
-        std::istringstream tail(line.substr(dash + 3));
-        std::string id, parent, device, fs_type, source, options;
-        Mount mount;
-        if (!(head >> id >> parent >> device >> mount.root >> mount.point)) continue;
-        if (!(tail >> fs_type >> source >> options) || fs_type != type) continue;
-        const std::string list = "," + options + ",";
-        if (!option.empty() && list.find("," + std::string(option) + ",") == std::string::npos) {
-            continue;
-        }
-        mounts.push_back(std::move(mount));
+        if (dash == line.npos) continue;
+        const std::vector<std::string_view> head = parts_of(line.substr(0, dash), ' ');
+        const std::vector<std::string_view> tail = parts_of(line.substr(dash + 3), ' ');
+        if (head.size() <= kPoint || tail.size() <= kOptions || tail[kType] != type) continue;
+        if (!option.empty() && !has_part(tail[kOptions], option)) continue;
+        mounts.push_back({std::string(head[kRoot]), std::string(head[kPoint])});
     }
     return mounts;
 }
 
 // Our cgroup's path in the hierarchy with this controller; version 2 has the empty controller list.
 std::optional<std::string> own_path(std::string_view cgroup, std::string_view controller) {
-    std::istringstream lines{std::string(cgroup)};
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view line : parts_of(cgroup, '\n')) {
         const size_t first = line.find(':');
-        const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        const std::string list = line.substr(first + 1, second - first - 1);
-        const bool match =
-            controller.empty()
-                ? list.empty()
-                : ("," + list + ",").find("," + std::string(controller) + ",") != std::string::npos;
-        if (match) return line.substr(second + 1);
+        const size_t second = first == line.npos ? first : line.find(':', first + 1);
+        if (second == line.npos) continue;
+        const std::string_view list = line.substr(first + 1, second - first - 1);
+        const bool match = controller.empty() ? list.empty() : has_part(list, controller);
+        if (match) return std::string(line.substr(second + 1));
     }
     return std::nullopt;
 }
@@ -162,10 +171,32 @@ std::vector<CgroupPlace> memory_cgroup_places(std::string_view mountinfo, std::s
 }
 
 std::vector<CgroupPlace> memory_cgroup_places() {
-    const auto mountinfo = read_text_file("/proc/self/mountinfo");
     const auto cgroup = read_text_file("/proc/self/cgroup");
-    if (!mountinfo || !cgroup) return {};
-    return memory_cgroup_places(*mountinfo, *cgroup);
+    if (!cgroup) return {};
+    return memory_cgroup_places(memory_cgroup_mounts(*cgroup), *cgroup);
+}
+
+std::string memory_cgroup_mounts(std::string_view cgroup) {
+    struct Usual {
+        const char* controller;
+        const char* point;
+        long magic;
+        const char* mount;
+    };
+    constexpr Usual kUsual[] = {{"memory", "/sys/fs/cgroup/memory", CGROUP_SUPER_MAGIC,
+                                 "0 0 0:0 / /sys/fs/cgroup/memory - cgroup cgroup memory"},
+                                {"", "/sys/fs/cgroup", CGROUP2_SUPER_MAGIC,
+                                 "0 0 0:0 / /sys/fs/cgroup - cgroup2 cgroup2 rw"}};
+    for (const Usual& usual : kUsual) {
+        const auto path = own_path(cgroup, usual.controller);
+        if (!path) continue;
+        // A mount that shows a part of the hierarchy only does not have that path.
+        struct statfs system = {};
+        const std::string own = usual.point + *path + "/cgroup.procs";
+        if (statfs(own.c_str(), &system) == 0 && system.f_type == usual.magic) return usual.mount;
+        break;
+    }
+    return read_text_file("/proc/self/mountinfo").value_or("");
 }
 
 Result<MemoryCgroup> MemoryCgroup::create(std::string_view prefix, uint64_t limit_bytes,

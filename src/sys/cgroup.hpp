@@ -27,6 +27,10 @@ struct CgroupPlace {
 std::vector<CgroupPlace> memory_cgroup_places(std::string_view mountinfo, std::string_view cgroup);
 std::vector<CgroupPlace> memory_cgroup_places();
 
+// As much of /proc/self/mountinfo as memory_cgroup_places() needs, for this process: where the
+// hierarchy is where it usually is, that alone, since the kernel takes long to tell of all mounts.
+std::string memory_cgroup_mounts(std::string_view cgroup);
+
 class MemoryCgroup {
 public:
     // Creates PREFIX-PID with the limit in the first place that allows it, after removing unused

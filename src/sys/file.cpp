@@ -194,14 +194,15 @@ int set_length(int file, uint64_t bytes) {
 }
 
 int file_system_of(int file, FileSystem& result) {
-    struct statfs kind;
-    struct statvfs room;
-    if (const int error = call([&] { return fstatfs(file, &kind); }); error != 0) return error;
-    if (const int error = call([&] { return fstatvfs(file, &room); }); error != 0) return error;
-    const auto magic = static_cast<uint64_t>(kind.f_type);
-    result.in_memory = magic == TMPFS_MAGIC || magic == RAMFS_MAGIC;
-    result.room_known = room.f_blocks != 0;
-    result.free_bytes = static_cast<uint64_t>(room.f_bavail) * room.f_frsize;
+    struct statfs system;
+    if (const int error = call([&] { return fstatfs(file, &system); }); error != 0) return error;
+    const auto unit =
+        static_cast<uint64_t>(system.f_frsize != 0 ? system.f_frsize : system.f_bsize);
+    result.magic = static_cast<uint32_t>(system.f_type);
+    result.in_memory = result.magic == TMPFS_MAGIC || result.magic == RAMFS_MAGIC;
+    result.room_known = system.f_blocks != 0;
+    result.free_bytes = static_cast<uint64_t>(system.f_bavail) * unit;
+    result.no_more_files = system.f_files != 0 && system.f_ffree == 0;
     return 0;
 }
 

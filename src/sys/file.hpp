@@ -76,9 +76,11 @@ int set_length(int file, uint64_t bytes);
 int extend(int file, uint64_t bytes);
 
 struct FileSystem {
+    uint32_t magic = 0;      // statfs(2)
     bool in_memory = false;  // tmpfs or ramfs: what is "on disk" there is in memory
     bool room_known = false;
-    uint64_t free_bytes = 0;  // for ordinary users
+    uint64_t free_bytes = 0;     // for ordinary users
+    bool no_more_files = false;  // nor directories
 };
 int file_system_of(int file, FileSystem& result);
 

@@ -182,8 +182,8 @@ std::optional<int> ForegroundProgram::handle_signals() {
 }
 
 void ForegroundProgram::end_as(int wait_status) {
-    if (WIFEXITED(wait_status)) std::exit(WEXITSTATUS(wait_status));
     std::fflush(nullptr);
+    if (WIFEXITED(wait_status)) _exit(WEXITSTATUS(wait_status));
     const int number = WTERMSIG(wait_status);
     const rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/units.hpp"
 #include "sys/cgroup.hpp"
@@ -43,11 +44,13 @@ std::string variable(const char* name) {
     return value != nullptr ? value : "";
 }
 
-void add_file(std::vector<MemoryLimit>& limits, const std::string& path) {
+// False where there is no such file.
+bool add_file(std::vector<MemoryLimit>& limits, const std::string& path) {
     const auto text = read_text_file(path);
-    if (!text) return;
+    if (!text) return false;
     const std::optional<uint64_t> bytes = leading_number(*text);  // "max" is none
     if (bytes && *bytes < kUnlimitedBytes) limits.push_back({*bytes, "cgroup limit " + path});
+    return true;
 }
 
 // From our cgroup up to the root of what the mount shows; each level limits those below.  A level
@@ -56,12 +59,13 @@ void add_cgroups(std::vector<MemoryLimit>& limits, const MemoryLimitInputs& inpu
     const std::vector<CgroupPlace> places = memory_cgroup_places(inputs.mountinfo, inputs.cgroup);
     if (places.empty()) return;
     std::string directory = places.front().directory;
-    while (!directory.empty() && access((directory + "/cgroup.procs").c_str(), F_OK) == 0) {
+    for (bool is_cgroup = true; is_cgroup && !directory.empty();) {
         if (places.front().version == 1) {
-            add_file(limits, directory + "/memory.limit_in_bytes");
-        } else {
-            add_file(limits, directory + "/memory.max");
+            is_cgroup = add_file(limits, directory + "/memory.limit_in_bytes");
+        } else if (add_file(limits, directory + "/memory.max")) {
             add_file(limits, directory + "/memory.high");
+        } else {
+            is_cgroup = access((directory + "/cgroup.procs").c_str(), F_OK) == 0;
         }
         directory.resize(directory.find_last_of('/'));
     }
@@ -99,9 +103,14 @@ void add_machine(std::vector<MemoryLimit>& limits, const MemoryLimitInputs& inpu
 }  // namespace
 
 MemoryLimitInputs MemoryLimitInputs::of_this_process() {
-    return {text_or_empty("/proc/self/mountinfo"), text_or_empty("/proc/self/cgroup"),
-            text_or_empty("/proc/meminfo"),        variable("SLURM_MEM_PER_NODE"),
-            variable("SLURM_MEM_PER_CPU"),         variable("SLURM_CPUS_ON_NODE")};
+    std::string cgroup = text_or_empty("/proc/self/cgroup");
+    std::string mounts = memory_cgroup_mounts(cgroup);
+    return {std::move(mounts),
+            std::move(cgroup),
+            text_or_empty("/proc/meminfo"),
+            variable("SLURM_MEM_PER_NODE"),
+            variable("SLURM_MEM_PER_CPU"),
+            variable("SLURM_CPUS_ON_NODE")};
 }
 
 std::vector<MemoryLimit> memory_limits(const MemoryLimitInputs& inputs) {

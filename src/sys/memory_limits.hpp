@@ -20,7 +20,7 @@ struct MemoryLimit {
 
 // Where limits are read from; tests put other texts here.
 struct MemoryLimitInputs {
-    std::string mountinfo;  // text of /proc/self/mountinfo
+    std::string mountinfo;  // text of /proc/self/mountinfo, or those lines that matter
     std::string cgroup;     // text of /proc/self/cgroup
     std::string meminfo;    // text of /proc/meminfo
     // Values of the Slurm variables of these names, empty when not set.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/platform.hpp"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -174,32 +176,53 @@ bool forbids_execution(const std::string& path) {
 
 namespace {
 
-Result<DirectoryReport> examine(const std::string& directory, FileDescriptor& file) {
-    if (const int error = open_unnamed(directory, file); error != 0) {
-        return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "cannot create a file in %s",
-                          directory.c_str());
-    }
+std::unexpected<Error> cannot_create_in(const std::string& directory, int error) {
+    return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "cannot create a file in %s",
+                      directory.c_str());
+}
+
+// Of a file or a directory there.
+Result<DirectoryReport> report_of(const std::string& directory, const FileDescriptor& file) {
     FileSystem system;
-    struct statfs kind = {};
-    int error = file_system_of(file.number(), system);
-    if (error == 0 && fstatfs(file.number(), &kind) != 0) error = errno;
-    if (error != 0) {
+    if (const int error = file_system_of(file.number(), system); error != 0) {
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "cannot examine %s",
                           directory.c_str());
     }
     DirectoryReport report;
-    report.file_system = file_system_name(static_cast<uint32_t>(kind.f_type));
+    report.file_system = file_system_name(system.magic);
     report.in_memory = system.in_memory;
     report.room_known = system.room_known;
     report.free_bytes = system.free_bytes;
     return report;
 }
 
+// Of a file system that may refuse a file for no reason that can be asked for.
+bool must_be_tried(uint32_t magic) {
+    constexpr uint32_t kXfs = 0x58465342;
+    return magic != EXT4_SUPER_MAGIC && magic != kXfs && magic != BTRFS_SUPER_MAGIC &&
+           magic != TMPFS_MAGIC && magic != F2FS_SUPER_MAGIC;
+}
+
+Result<DirectoryReport> examine(const std::string& directory, FileDescriptor& file) {
+    if (const int error = open_unnamed(directory, file); error != 0) {
+        return cannot_create_in(directory, error);
+    }
+    return report_of(directory, file);
+}
+
 }  // namespace
 
 Result<DirectoryReport> examine_directory(const std::string& directory) {
-    FileDescriptor file;
-    return examine(directory, file);
+    FileDescriptor file(above_standard(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
+    const bool is_allowed =
+        file.is_open() && faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+    if (!is_allowed) return cannot_create_in(directory, errno);
+    FileSystem system;
+    if (file_system_of(file.number(), system) != 0 || must_be_tried(system.magic)) {
+        return examine(directory, file);
+    }
+    if (system.no_more_files) return cannot_create_in(directory, ENOSPC);
+    return report_of(directory, file);
 }
 
 Result<DirectoryReport> probe_directory(const std::string& directory) {

@@ -69,7 +69,8 @@ struct DirectoryReport {
     int direct_errno = 0;  // 0: O_DIRECT works; of probe_directory() only
 };
 
-// Creates an unnamed file there.  STORE_UNAVAILABLE says why that is not possible.
+// Whether a file can be created there: STORE_UNAVAILABLE says why not.  Creates one only where
+// nothing else tells.
 Result<DirectoryReport> examine_directory(const std::string& directory);
 // The same, and writes a page past the page cache, which takes milliseconds.
 Result<DirectoryReport> probe_directory(const std::string& directory);

@@ -54,9 +54,12 @@ bool goes_on_after(int error) {
            error == ENODEV || error == ETIMEDOUT;
 }
 
-std::string read_head(const std::string& path) {
-    const FileDescriptor file(
+FileDescriptor open_program(const std::string& path) {
+    return FileDescriptor(
         above_standard(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
+}
+
+std::string read_head(const FileDescriptor& file) {
     std::string head(kHeadBytes, '\0');
     const ssize_t got = file.is_open() ? pread(file.number(), head.data(), head.size(), 0) : 0;
     head.resize(got > 0 ? static_cast<size_t>(got) : 0);
@@ -126,20 +129,23 @@ ProgramFile inspect_program(const std::string& path) {
     ProgramFile program;
     program.path = path;
     program.loaded = path;
-    std::string head = read_head(path);
+    FileDescriptor file = open_program(path);
+    std::string head = read_head(file);
     program.is_script = head.starts_with("#!");
     for (int depth = 0; depth < kInterpretersMax; ++depth) {
         const std::string interpreter = interpreter_of(head);
         if (interpreter.empty()) break;
         program.loaded = interpreter;
         if (access(interpreter.c_str(), F_OK) != 0) program.missing = interpreter;
-        head = read_head(interpreter);
+        file = open_program(interpreter);
+        head = read_head(file);
     }
     program.is_binary = head.starts_with("\177ELF") || looks_binary(head);
     const bool is_text = !program.is_script && !program.is_binary;
-    if (is_text && access(path.c_str(), R_OK) == 0) program.loaded = kShell;
-    const FileDescriptor file(
-        above_standard(open(program.loaded.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
+    if (is_text && access(path.c_str(), R_OK) == 0) {
+        program.loaded = kShell;
+        file = open_program(kShell);
+    }
     if (file.is_open()) program.elf = inspect_elf(file.number());
     if (!program.elf.loader.empty() && access(program.elf.loader.c_str(), F_OK) != 0) {
         program.missing = program.elf.loader;
