@@ -127,14 +127,15 @@ Result<std::string> front_path() {
     return fail(HANARE_STATUS_NOT_FOUND, "there is no program hanare beside this one");
 }
 
-Result<Measured> measure_starts(int starts, const std::string& store) {
+Result<Measured> measure_starts(const char* name, const char* text, int starts,
+                                const std::string& store) {
     HANARE_TRY_ASSIGN(const std::string front, front_path());
     const std::vector<std::string> plain = {kTrue};
     const std::vector<std::string> hanare = {front,     "run", "--local", "256M",
                                              "--store", store, "--",      kTrue};
     Measured measured;
-    measured.name = "start";
-    measured.text = "all of hanare run /bin/true";
+    measured.name = name;
+    measured.text = text;
     measured.unit = measured.difference = "us";
     measured.floor = kStartFloor_us;
     measured.goal = kStartGoal_us;
@@ -191,11 +192,15 @@ Result<void> run_intercept(const InterceptFlags& flags, const sys::Interrupt& in
     HANARE_TRY_ASSIGN(const std::string directory, store_directory(options));
     const std::string store = config::file_store_spec(directory);
     const Size size = flags.quick ? kQuick : kFull;
-    // Before pinning: a program and hanare run share the CPUs as they do elsewhere.
-    HANARE_TRY_ASSIGN(Measured start, measure_starts(size.starts, store));
+    HANARE_TRY_ASSIGN(Measured spread,
+                      measure_starts("start_spread", "the same, wherever the system runs them",
+                                     size.starts, store));
     const bool pinned = sys::stay_on_this_cpu();
     HANARE_TRY_ASSIGN(std::vector<Measured> all, measure_cases(size, store, interrupt));
+    HANARE_TRY_ASSIGN(Measured start,
+                      measure_starts("start", "all of hanare run /bin/true", size.starts, store));
     all.push_back(std::move(start));
+    all.push_back(std::move(spread));
     std::printf(
         "The same program plainly and with hanare run, all in the budget; median of %d, of %d "
         "starts%s\n\n%s\n",

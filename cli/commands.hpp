@@ -19,28 +19,25 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/result.hpp"
+#include "cli/outcome.hpp"
 #include "config/options.hpp"
 #include "sys/interrupt.hpp"
 
 namespace hanare::cli {
 
-inline constexpr int kExitSuccess = 0;
-inline constexpr int kExitCannotRun = 1;         // doctor: something prevents Hanare from running
-inline constexpr int kExitBadUsage = 2;          // after one line: flag, value, what is allowed
-inline constexpr int kExitInternalFailure = 70;  // after one line: what failed, what to do
+struct RunArguments;
 
+// `arguments` is filled before the command line is parsed and outlives the app.
+void add_run(CLI::App& app, const RunArguments& arguments);
 void add_ps(CLI::App& app);
 void add_info(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_bench(CLI::App& app);
 
-// All but `run`, in the program that has them.
-void add_other_subcommands(CLI::App& app);
-// Of the two programs (front.cpp), this one goes on, or the other takes its place.  A status where
-// it should and cannot.
-int become_responsible(int argc, char** argv);
+// How many of `argv` are for us.  From the first argument of `hanare run` that is neither an option
+// nor an option's value, or from what follows "--", they are moved to `arguments`.
+int part_arguments(CLI::App& app, int argc, char** argv, RunArguments& arguments);
 
 // What the subcommand does when it is chosen; the returned value is the exit status.
 void set_run(CLI::App& subcommand, std::function<int()> run);
@@ -56,17 +53,10 @@ void add_prefetch_flag(CLI::App& subcommand, const std::shared_ptr<config::Overr
 // The parts of "a,b,c"; "" has one, which is empty.
 std::vector<std::string> split_list(const std::string& list);
 
-// load_options(), its warnings logged and the log level set.
-Result<config::Options> load_and_apply(const config::Overrides& overrides);
-
 // Runs a command that must not leave things behind when a signal asks it to end, and does so by
 // looking at sys::Interrupt::requested() often.  It then ends with an error, and the process ends
 // as the signal would have ended it.
 int run_interruptible(const char* name,
                       const std::function<Result<void>(const sys::Interrupt&)>& body);
-
-// Prints "hanare: error: TEXT" and returns the exit status it stands for: kExitBadUsage for values
-// that the user can correct, kExitInternalFailure for the rest.
-int report(const Error& error);
 
 }  // namespace hanare::cli

@@ -1,24 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hanare` is besides `hanare run`: it becomes hanare-tools, the same command with everything
-// in it, where the first argument is not "run".
+// The program `hanare`: it is `hanare run` where the command line is plainly that, and becomes
+// hanare-tools, the whole command, for everything else, help and mistakes included.  Programs wait
+// for it to start, so it parses by hand and has no more in it than it needs.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
-#include "cli/commands.hpp"
+#include "cli/outcome.hpp"
+#include "cli/run.hpp"
 
 namespace hanare::cli {
+namespace {
 
 namespace fs = std::filesystem;
 
-// Returns only to run a program.
-int become_responsible(int argc, char** argv) {
-    if (argc > 1 && argv[1] == std::string_view("run")) return kExitSuccess;
+struct RunCommand {
+    RunFlags flags;
+    config::Overrides overrides;
+    RunArguments arguments;
+};
+
+// Words of the command line, one after the other.
+class Words {
+public:
+    Words(int count, char** words) : next_(words), end_(words + count) {}
+
+    bool at_end() const { return next_ == end_; }
+    std::string_view take() { return *next_++; }
+    std::string_view next() const { return at_end() ? "" : *next_; }
+    std::vector<std::string> rest() const { return {next_, end_}; }
+
+private:
+    char** next_;
+    char** end_;
+};
+
+bool set_switch(bool& flag) {
+    if (flag) return false;  // once is enough
+    return flag = true;
+}
+
+// An option of a pool, or --stats.
+bool set_value(RunCommand& command, std::string_view name, std::string value) {
+    if (name == "--stats") {
+        if (command.flags.stats) return false;
+        command.flags.stats = std::move(value);
+        return true;
+    }
+    for (const config::OptionRow& row : config::option_rows()) {
+        if (name != row.flag) continue;
+        for (const config::Override& before : command.overrides) {
+            if (before.option == row.id) return false;
+        }
+        command.overrides.push_back({row.id, std::move(value), "flag " + row.flag});
+        return true;
+    }
+    return false;
+}
+
+bool take_option(RunCommand& command, Words& words) {
+    const std::string_view word = words.take();
+    if (word == "--verbose") return set_switch(command.flags.verbose);
+    if (word == "--progress") return set_switch(command.flags.progress);
+    const size_t equal_sign = word.find('=');
+    if (equal_sign != word.npos) {
+        return set_value(command, word.substr(0, equal_sign),
+                         std::string(word.substr(equal_sign + 1)));
+    }
+    if (words.at_end() || words.next().starts_with('-')) return false;
+    return set_value(command, word, std::string(words.take()));
+}
+
+// Nothing where somebody should be told what is wrong, or helped.
+std::optional<RunCommand> understand(int argc, char** argv) {
+    Words words(argc, argv);
+    if (argc < 2) return std::nullopt;
+    words.take();
+    if (words.take() != "run") return std::nullopt;
+    RunCommand command;
+    while (words.next().starts_with('-') && words.next() != kRunArgumentsEnd) {
+        if (!take_option(command, words)) return std::nullopt;
+    }
+    if (words.next() == kRunArgumentsEnd) words.take();
+    if (words.at_end()) return std::nullopt;
+    command.arguments.program = words.rest();
+    return command;
+}
+
+// Returns only where that is not possible.
+int become_tools(char** argv) {
     std::error_code ignored;
     const fs::path directory = fs::read_symlink("/proc/self/exe", ignored).parent_path();
     fs::path tools;
@@ -33,6 +110,15 @@ int become_responsible(int argc, char** argv) {
     return kExitInternalFailure;
 }
 
-void add_other_subcommands(CLI::App&) {}
-
+}  // namespace
 }  // namespace hanare::cli
+
+int main(int argc, char** argv) {
+    namespace cli = hanare::cli;
+    auto command = cli::understand(argc, argv);
+    if (!command) return cli::become_tools(argv);
+    return cli::run_command([&](bool ignores_file_size_signal) {
+        command->arguments.ignores_file_size_signal = ignores_file_size_signal;
+        return cli::run_program(command->flags, command->overrides, command->arguments);
+    });
+}

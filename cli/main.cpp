@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program `hanare`: parses the command line and runs one subcommand (commands.hpp).
-#include <cerrno>
-#include <csignal>
+// The program `hanare-tools`: parses the command line and runs one subcommand (commands.hpp).
 #include <cstdio>
-#include <cstring>
-#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +10,6 @@
 #include "cli/run.hpp"
 #include "config/nearest.hpp"
 #include "config/rules.hpp"
-#include "sys/file.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -123,23 +118,18 @@ int switch_with_value(const Chosen& where, const std::vector<std::string>& argum
     return bad_usage(where, "the arguments cannot be understood");
 }
 
-// With nothing to parse: a shell's many short programs start sooner.
-bool is_run_without_options(int argc, char** argv) {
-    return argc > 2 && argv[1] == std::string_view("run") && *argv[2] != '-';
-}
-
 int run(int argc, char** argv, RunArguments& arguments) {
-    if (is_run_without_options(argc, argv)) {
-        arguments.program.assign(argv + 2, argv + argc);
-        return run_without_options(arguments);
-    }
     CLI::App app{
         "Memory beyond one process and one machine's DRAM, used with plain loads and stores."};
     app.name("hanare");
     app.require_subcommand(0, 1);
     app.set_version_flag("--version", std::string("hanare ") + HANARE_VERSION);
     add_run(app, arguments);
-    add_other_subcommands(app);
+    add_ps(app);
+    add_info(app);
+    add_doctor(app);
+    add_demo(app);
+    add_bench(app);
     refuse_options_as_values(app);
     argc = part_arguments(app, argc, argv, arguments);
     try {
@@ -165,32 +155,13 @@ int run(int argc, char** argv, RunArguments& arguments) {
     return kExitSuccess;
 }
 
-// Output that did not arrive is a failure, whatever the subcommand thinks.
-int with_output_written(int status) {
-    const bool failed = std::ferror(stdout) != 0;
-    if (std::fflush(stdout) == 0 && !failed) return status;
-    std::fprintf(stderr, "hanare: error: cannot write to standard output: %s\n",
-                 std::strerror(errno));
-    return kExitInternalFailure;
-}
-
 }  // namespace
 }  // namespace hanare::cli
 
 int main(int argc, char** argv) {
-    if (const int status = hanare::cli::become_responsible(argc, argv); status != 0) return status;
-    // What is opened must not become a standard stream; nobody could be told of a failure.
-    if (hanare::sys::open_missing_standard() != 0) return hanare::cli::kExitInternalFailure;
-    // A file beyond `ulimit -f` is then an error like others, here and in what we start.
-    hanare::cli::RunArguments arguments;
-    arguments.ignores_file_size_signal = std::signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
-    try {
-        return hanare::cli::with_output_written(hanare::cli::run(argc, argv, arguments));
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "hanare: error: internal failure: %s; please report it\n",
-                     error.what());
-    } catch (...) {
-        std::fputs("hanare: error: internal failure of unknown kind; please report it\n", stderr);
-    }
-    return hanare::cli::kExitInternalFailure;
+    return hanare::cli::run_command([&](bool ignores_file_size_signal) {
+        hanare::cli::RunArguments arguments;
+        arguments.ignores_file_size_signal = ignores_file_size_signal;
+        return hanare::cli::run(argc, argv, arguments);
+    });
 }

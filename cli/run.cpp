@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/units.hpp"
-#include "cli/commands.hpp"
+#include "cli/outcome.hpp"
 #include "cli/run_environment.hpp"
 #include "cli/run_session.hpp"
 #include "cli/store_directory.hpp"
@@ -72,8 +72,10 @@ Result<config::Options> settle_options(const config::Overrides& overrides) {
     return options;
 }
 
-// Returns only when the program ended with a status, or never began.
-int run(const RunFlags& flags, const config::Overrides& overrides, const RunArguments& arguments) {
+}  // namespace
+
+int run_program(const RunFlags& flags, const config::Overrides& overrides,
+                const RunArguments& arguments) {
     if (arguments.program.empty()) {
         return report(fail(HANARE_STATUS_INVALID_ARGUMENT,
                            "hanare run needs a program: hanare run [OPTIONS] [--] PROG [ARGS...]; "
@@ -108,27 +110,6 @@ int run(const RunFlags& flags, const config::Overrides& overrides, const RunArgu
         status.error().os_errno != 0 && status.error().status == HANARE_STATUS_INVALID_ARGUMENT;
     return is_of_program ? report_not_started(plan.program, status.error())
                          : report(status.error());
-}
-
-}  // namespace
-
-int run_without_options(const RunArguments& arguments) { return run({}, {}, arguments); }
-
-void add_run(CLI::App& app, const RunArguments& arguments) {
-    CLI::App* const run_app =
-        app.add_subcommand("run", "an unmodified program with its memory in a pool");
-    auto flags = std::make_shared<RunFlags>();
-    run_app->add_option("--stats", flags->stats, "write what the run cost to this file, as JSON");
-    run_app->add_flag("--progress", flags->progress,
-                      "show on standard error how it goes while the program runs");
-    run_app->add_flag("--verbose", flags->verbose, "say more about what is done");
-    const auto overrides = add_option_flags(*run_app);
-    run_app->footer(
-        "hanare run [OPTIONS] [--] PROG [ARGS...]: what follows PROG is the program's.\n"
-        "Exit status: the program's; 126 and 127 as env(1); 2 for bad usage; 70 for a failure\n"
-        "of Hanare.");
-    set_run(*run_app,
-            [flags, overrides, &arguments] { return run(*flags, *overrides, arguments); });
 }
 
 }  // namespace hanare::cli

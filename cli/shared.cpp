@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all subcommands share: option flags, running, reporting.
+// What all subcommands share: option flags, running.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <sstream>
 #include <utility>
 
 #include "cli/commands.hpp"
 #include "config/rules.hpp"
 #include "sys/interrupt.hpp"
-#include "telemetry/log.hpp"
 
 namespace hanare::cli {
 
@@ -37,14 +35,6 @@ std::shared_ptr<config::Overrides> add_option_flags(CLI::App& subcommand,
                           "; allowed: " + row.allowed + ")");
     }
     return overrides;
-}
-
-Result<config::Options> load_and_apply(const config::Overrides& overrides) {
-    HANARE_TRY_ASSIGN(config::Options options, config::load_options(overrides));
-    telemetry::apply_log_options(options);
-    // The library and what we start would warn of them again.
-    for (const std::string& name : config::unknown_variables()) unsetenv(name.c_str());
-    return options;
 }
 
 void add_prefetch_flag(CLI::App& subcommand, const std::shared_ptr<config::Overrides>& overrides) {
@@ -79,18 +69,6 @@ int run_interruptible(const char* name,
         sys::Interrupt::end_process();
     }
     return done ? kExitSuccess : report(done.error());
-}
-
-int report(const Error& error) {
-    std::fprintf(stderr, "hanare: error: %s\n", error.text);
-    switch (error.status) {
-        case HANARE_STATUS_INVALID_ARGUMENT:
-        case HANARE_STATUS_NOT_SUPPORTED:
-        case HANARE_STATUS_NOT_FOUND:
-        case HANARE_STATUS_STORE_UNAVAILABLE:
-        case HANARE_STATUS_LIMIT: return kExitBadUsage;
-        default: return kExitInternalFailure;
-    }
 }
 
 }  // namespace hanare::cli

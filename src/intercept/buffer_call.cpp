@@ -82,33 +82,33 @@ void BufferCalls::add(const SystemCallArguments& row) noexcept {
                             .may_block = row.may_block};
 }
 
-bool BufferCalls::answer(Space& space, SystemCall& call, Verdict& verdict) const {
-    if (call.number >= kSystemCallsMax || buffers_[call.number].unit == 0) return false;
+Verdict BufferCalls::answer(Space& space, SystemCall& call) const {
+    if (call.number >= kSystemCallsMax || buffers_[call.number].unit == 0) return kNotUsual;
     const Buffer& buffer = buffers_[call.number];
     const uint64_t told =
         buffer.is_count_int ? static_cast<uint32_t>(call.arguments[2]) : call.arguments[2];
     const uint64_t bytes = (buffer.is_counted ? told * buffer.unit : buffer.unit) + buffer.extra;
     const uint64_t begin = call.arguments[1];
     const auto stack = reinterpret_cast<uintptr_t>(call.stack);
-    if (hook::is_near_handlers_memory(stack) && space.contains(stack)) return false;
+    if (hook::is_near_handlers_memory(stack) && space.contains(stack)) return kNotUsual;
     const size_t area = space.area_of(begin);
     if (area == Space::kAreas) {
-        verdict = Verdict::kNative;
-        return !space.overlaps(begin, begin + bytes);
+        if (space.overlaps(begin, begin + bytes)) return kNotUsual;
+        return Verdict::kNative;
     }
-    if (bytes == 0 || bytes > piece_bytes.load(std::memory_order_relaxed)) return false;
-    if (buffer.may_block && !transfers_promptly(call.arguments[0])) return false;
+    if (bytes == 0 || bytes > piece_bytes.load(std::memory_order_relaxed)) return kNotUsual;
+    if (buffer.may_block && !transfers_promptly(call.arguments[0])) return kNotUsual;
     pager::Region* const region = space.region_at(area);
     if (region == nullptr || begin + bytes > reinterpret_cast<uintptr_t>(region->end())) {
-        return false;
+        return kNotUsual;
     }
     // Published first, then looked at: whoever evicts does it the other way round.
     pager::Holds::Hold* const hold =
         pager::holds.publish_only(begin, begin + bytes, stack, !space.has_threads());
-    if (hold == nullptr) return false;
+    if (hold == nullptr) return kNotUsual;
     if (!is_there(*region, begin, begin + bytes, buffer.is_written)) {
         pager::Holds::release(*hold);
-        return false;
+        return kNotUsual;
     }
     space.count_protected_call();
     pager::FrameTable& frames = region->pager->frames();
@@ -116,8 +116,7 @@ bool BufferCalls::answer(Space& space, SystemCall& call, Verdict& verdict) const
     call.watched = &frames.progress_waiters();
     call.after = note_progress;
     call.context = &frames;
-    verdict = Verdict::kThenAfter;
-    return true;
+    return Verdict::kThenAfter;
 }
 
 }  // namespace hanare::intercept

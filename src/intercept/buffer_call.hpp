@@ -26,8 +26,9 @@ public:
     // Whether a call is of the kind.
     static bool are(const SystemCallArguments& row) noexcept;
 
-    // False: nothing was done, since the call or its case is another one.
-    bool answer(Space& space, hook::SystemCall& call, hook::Verdict& verdict) const;
+    // Nothing was done, since the call or its case is another one.  In a register, as all verdicts.
+    static constexpr auto kNotUsual = static_cast<hook::Verdict>(3);
+    hook::Verdict answer(Space& space, hook::SystemCall& call) const;
 
 private:
     struct Buffer {

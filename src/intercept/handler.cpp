@@ -303,9 +303,8 @@ Space* space() noexcept { return the_space; }
 void add_buffer_call(const SystemCallArguments& row) noexcept { buffer_calls.add(row); }
 
 Verdict handle_system_call(SystemCall& call) {
-    Verdict verdict{};
-    if (buffer_calls.answer(*the_space, call, verdict)) return verdict;
-    return handle_any(call);
+    const Verdict verdict = buffer_calls.answer(*the_space, call);
+    return verdict == BufferCalls::kNotUsual ? handle_any(call) : verdict;
 }
 
 }  // namespace hanare::intercept

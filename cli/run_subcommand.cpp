@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `hanare run` as a subcommand of hanare-tools, for all that front.cpp leaves to it.
+#include <memory>
+#include <string_view>
+
+#include "cli/commands.hpp"
+#include "cli/run.hpp"
+
+namespace hanare::cli {
+namespace {
+
+// How many words the option takes; those that nobody knows are refused later, as ours.
+int words_of_option(CLI::App& run, const std::string& word) {
+    const bool has_value = word.find('=') != std::string::npos;
+    const CLI::Option* const option = has_value ? nullptr : run.get_option_no_throw(word);
+    return option != nullptr && option->get_expected_max() > 0 ? 2 : 1;
+}
+
+}  // namespace
+
+int part_arguments(CLI::App& app, int argc, char** argv, RunArguments& arguments) {
+    if (argc < 2 || argv[1] != std::string_view("run")) return argc;
+    CLI::App& run = *app.get_subcommand("run");
+    int at = 2;
+    while (at < argc && *argv[at] == '-' && argv[at] != kRunArgumentsEnd) {
+        at += words_of_option(run, argv[at]);
+    }
+    if (at >= argc) return argc;
+    arguments.program.assign(argv + at + (argv[at] == kRunArgumentsEnd ? 1 : 0), argv + argc);
+    return at;
+}
+
+void add_run(CLI::App& app, const RunArguments& arguments) {
+    CLI::App* const run_app =
+        app.add_subcommand("run", "an unmodified program with its memory in a pool");
+    auto flags = std::make_shared<RunFlags>();
+    run_app->add_option("--stats", flags->stats, "write what the run cost to this file, as JSON");
+    run_app->add_flag("--progress", flags->progress,
+                      "show on standard error how it goes while the program runs");
+    run_app->add_flag("--verbose", flags->verbose, "say more about what is done");
+    const auto overrides = add_option_flags(*run_app);
+    run_app->footer(
+        "hanare run [OPTIONS] [--] PROG [ARGS...]: what follows PROG is the program's.\n"
+        "Exit status: the program's; 126 and 127 as env(1); 2 for bad usage; 70 for a failure\n"
+        "of Hanare.");
+    set_run(*run_app,
+            [flags, overrides, &arguments] { return run_program(*flags, *overrides, arguments); });
+}
+
+}  // namespace hanare::cli
