@@ -138,8 +138,9 @@ Finding check_user_dispatch(const Platform& platform) {
             platform.user_dispatch_errno == 0
                 ? "offered"
                 : std::string("refused: ") + std::strerror(platform.user_dispatch_errno),
-            "not used: it costs a signal for each system call; those that cannot be rewritten are "
-            "the kernel's, and fail with EFAULT on far memory that is absent",
+            "begins programs sooner: their first system calls cost a signal each, then they are "
+            "rewritten; those that cannot be are the kernel's, and fail with EFAULT on far memory "
+            "that is absent",
             ""};
 }
 

@@ -55,7 +55,7 @@ Result<void> settle_store(config::Options& options) {
     HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
     HANARE_TRY(check_room(options, store, directory.report));
     std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::absolute(directory.path, error);
+    const std::filesystem::path absolute = std::filesystem::canonical(directory.path, error);
     if (error) {
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error.value(), "store %.150s",
                           directory.path.c_str());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hook/rewrite/traps.hpp"
 
-#include <linux/audit.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -21,6 +19,7 @@
 #include "hook/system_calls.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/signal.hpp"
+#include "sys/user_dispatch.hpp"
 
 namespace hanare::hook {
 
@@ -43,7 +42,6 @@ hanare_hook_trap_return:
 
 namespace {
 
-constexpr int kUserDispatch = 2;  // si_code
 constexpr uint64_t kSyscallBytes = 2;
 constexpr int kSignals = 64;
 constexpr sys::SignalBits kTrapBit = sys::SignalBits{1} << (SIGSYS - 1);
@@ -83,7 +81,8 @@ constexpr std::array<bool, kSystemCallNumbers> numbers_for_handler() {
           SYS_readlinkat, SYS_fchmodat,     SYS_fchownat,      SYS_faccessat,
           SYS_fallocate,  SYS_dup3,         SYS_pipe2,         SYS_prlimit64,
           SYS_renameat2,  SYS_getrandom,    SYS_statx,         SYS_copy_file_range,
-          SYS_faccessat2, SYS_rt_sigaction, SYS_sendfile}) {
+          SYS_faccessat2, SYS_rt_sigaction, SYS_sendfile,      SYS_futex,
+          SYS_socket,     SYS_connect}) {
         numbers[static_cast<size_t>(number)] = true;
     }
     return numbers;
@@ -98,10 +97,9 @@ bool has_handler(const KernelSigaction& action) noexcept {
 bool is_for_handler(const SystemCall& call) noexcept {
     if (call.number >= kSystemCallNumbers || !kForHandler[call.number]) return false;
     if (call.number == SYS_mmap) return !maps_code_of_a_file(call);
-    if (call.number != SYS_rt_sigaction) return true;
-    // With a handler, system calls are interrupted; the program may ask for ours.
-    const auto* action = reinterpret_cast<const KernelSigaction*>(call.arguments[1]);
-    return call.arguments[0] != SIGSYS && (action == nullptr || !has_handler(*action));
+    // With a handler, system calls are interrupted; and the program may ask for ours.
+    const bool asks_only = call.arguments[1] == 0 && call.arguments[0] != SIGSYS;
+    return call.number != SYS_rt_sigaction || asks_only;
 }
 
 SystemCall call_of(const gregset_t& registers) noexcept {
@@ -116,13 +114,13 @@ SystemCall call_of(const gregset_t& registers) noexcept {
 }
 
 void on_trap(int, siginfo_t* info, void* context) {
-    if (info->si_code != kUserDispatch) return take_default_action(*info);
+    if (info->si_code != sys::kUserDispatchCode) return take_default_action(*info);
     const int error = errno;
     gregset_t& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     SystemCall call = call_of(registers);
     PendingCall pending{.behind = reinterpret_cast<const uint8_t*>(call.caller)};
     const PendingCallNote note(pending);
-    const bool is_native = info->si_arch == AUDIT_ARCH_X86_64;
+    const bool is_native = sys::is_of_native_table(*info);
     if (is_native && call.number == SYS_rt_sigreturn) {
         // From the handler for faults, which libc has installed: the frame is where it must be.
         registers[REG_RIP] = reinterpret_cast<greg_t>(hanare_hook_trap_return);
@@ -189,17 +187,14 @@ bool begin_traps() noexcept {
     if (change_action(SIGSYS, &action, nullptr) != 0) return false;
     are_on.store(true);
     sys::keep_unblocked(kTrapBit);
-    if (call_kernel(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
-                    reinterpret_cast<uint64_t>(own.data()), own.size()) == 0) {
-        return true;
-    }
+    if (sys::begin_user_dispatch(own.data(), own.size())) return true;
     end_traps();
     return false;
 }
 
 void end_traps() noexcept {
     if (!are_on.exchange(false)) return;
-    call_kernel(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF);
+    sys::end_user_dispatch();
     const KernelSigaction none = {};
     change_action(SIGSYS, &none, nullptr);
     sys::keep_unblocked(0);
