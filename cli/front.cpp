@@ -71,8 +71,8 @@ bool take_option(RunCommand& command, Words& words) {
     if (word == "--progress") return set_switch(command.flags.progress);
     const size_t equal_sign = word.find('=');
     if (equal_sign != word.npos) {
-        return set_value(command, word.substr(0, equal_sign),
-                         std::string(word.substr(equal_sign + 1)));
+        const std::string_view value = word.substr(equal_sign + 1);
+        return !value.empty() && set_value(command, word.substr(0, equal_sign), std::string(value));
     }
     if (words.at_end() || words.next().starts_with('-')) return false;
     return set_value(command, word, std::string(words.take()));

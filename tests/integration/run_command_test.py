@@ -138,6 +138,8 @@ class CommandLine(Base):
             ("--unknown=x", "true"): ["'--unknown=x'"],
             ("-x", "true"): ["'-x'"],
             ("--local",): ["--local: its value is missing"],
+            ("--local=", "true"): ["--local: its value is missing"],
+            ("--stats", "a", "--stats", "b", "true"): ["--stats: is given more than once"],
             ("--local", "--stats", "x", "true"): ["--local: its value is missing"],
             ("--local", "64M", "--local", "64M", "true"): ["--local: is given more than once"],
             ("--progress=x", "true"): ["--progress: takes no value, not 'x'"],
