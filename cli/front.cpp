@@ -72,7 +72,8 @@ bool take_option(RunCommand& command, Words& words) {
     const size_t equal_sign = word.find('=');
     if (equal_sign != word.npos) {
         const std::string_view value = word.substr(equal_sign + 1);
-        return !value.empty() && set_value(command, word.substr(0, equal_sign), std::string(value));
+        return !value.empty() && !value.starts_with('-') &&
+               set_value(command, word.substr(0, equal_sign), std::string(value));
     }
     if (words.at_end() || words.next().starts_with('-')) return false;
     return set_value(command, word, std::string(words.take()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The claims, and the handler that is installed for every kept signal.  It runs on the thread's
-// alternate stack with nearly all signals blocked; the program's handlers are called from it as the
+// alternate stack with all signals blocked; the program's handlers are called from it as the
 // kernel would have called them.  Those may leave by siglongjmp, an exception or pthread_exit:
 // nothing here holds anything while they run.
 #include "hook/signals.hpp"
@@ -29,9 +29,7 @@ namespace {
 }
 
 constexpr int kSignalsMax = 64;
-// Not SIGSYS, which the kernel kills by when it is blocked: with it system calls are stopped at
-// first (rewrite/traps.hpp), and by sandboxes.
-constexpr SignalBits kAllSignals = sys::kEverySignal & ~bit_of(SIGSYS);
+constexpr SignalBits kAllSignals = sys::kEverySignal;
 
 struct Claim {
     std::atomic<SignalReceiver> receiver{nullptr};

@@ -49,7 +49,7 @@ Result<void> catch_system_calls() {
 }
 
 Result<void> trap_system_calls() {
-    if (is_rewritten.load() || begin_traps()) return {};
+    if (!has_failed.load() && (is_rewritten.load() || begin_traps())) return {};
     return catch_system_calls();
 }
 

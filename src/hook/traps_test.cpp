@@ -16,6 +16,7 @@
 #include "hook/kernel_signals.hpp"
 #include "hook/test_handlers.hpp"
 #include "sys/signal.hpp"
+#include "sys/signal_stack.hpp"
 
 extern char** environ;
 
@@ -37,8 +38,16 @@ void forget_handlers() {
     }
 }
 
+bool give_stack() {
+    stack_t stack = {};
+    stack.ss_size = sys::signal_stack_bytes(size_t{64} << 10);
+    stack.ss_sp = sys::map_signal_stack(stack.ss_size);
+    return stack.ss_sp != nullptr && sigaltstack(&stack, nullptr) == 0;
+}
+
 bool trap(SystemCallHandler handler, std::vector<uint32_t> numbers) {
     forget_handlers();
+    if (!give_stack()) return false;
     return begin(handler, std::move(numbers));
 }
 
@@ -215,6 +224,15 @@ TEST_F(TrapsTest, AreLeftBehindByExec) {
 
 TEST_F(TrapsTest, AreNotBegunWhereSomebodyWouldNotice) {
     EXPECT_EQ(run_in_child([] {
+                  forget_handlers();  // and no stack
+                  const stack_t none = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+                  HOOK_CHECK(sigaltstack(&none, nullptr) == 0);
+                  HOOK_CHECK(begin(answer, {SYS_getppid}) && !are_trapped());
+                  return std::string();
+              }),
+              "");
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(give_stack());
                   std::signal(SIGUSR1, [](int) {});
                   HOOK_CHECK(begin(answer, {SYS_getppid}) && !are_trapped());
                   HOOK_CHECK(getppid() == kAnswer);
@@ -222,12 +240,16 @@ TEST_F(TrapsTest, AreNotBegunWhereSomebodyWouldNotice) {
               }),
               "");
     EXPECT_EQ(run_in_child([] {
+                  forget_handlers();
+                  HOOK_CHECK(give_stack());
                   std::signal(SIGSYS, SIG_IGN);
                   HOOK_CHECK(begin(answer, {SYS_getppid}) && !are_trapped());
                   return std::string();
               }),
               "");
     EXPECT_EQ(run_in_child([] {
+                  forget_handlers();
+                  HOOK_CHECK(give_stack());
                   const sys::SignalBlock all;
                   HOOK_CHECK(begin(answer, {SYS_getppid}) && !are_trapped());
                   HOOK_CHECK(getppid() == kAnswer);
@@ -235,6 +257,8 @@ TEST_F(TrapsTest, AreNotBegunWhereSomebodyWouldNotice) {
               }),
               "");
     EXPECT_EQ(run_in_child([] {
+                  forget_handlers();
+                  HOOK_CHECK(give_stack());
                   HOOK_CHECK(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0);
                   HOOK_CHECK(begin(answer, {SYS_getppid}) && !are_trapped());
                   HOOK_CHECK(getppid() == kAnswer);
@@ -267,21 +291,33 @@ void send_to_itself(int signal_number) {
     raw_system_call(SYS_kill, {static_cast<uint64_t>(id), static_cast<uint64_t>(signal_number)});
 }
 
+// SIGSYS, in the handler that Hanare has for the signal.
+bool is_blocked_in_handler(int signal_number) {
+    KernelSigaction action = {};
+    raw_system_call(SYS_rt_sigaction, {static_cast<uint64_t>(signal_number), 0,
+                                       reinterpret_cast<uint64_t>(&action), sizeof action.mask});
+    return (action.mask >> (SIGSYS - 1) & 1) != 0;
+}
+
 // Of signals that Hanare keeps for itself, and which the program does not handle.
 TEST_F(TrapsTest, OutliveKeptSignals) {
     for (const int number : {SIGBUS, SIGSEGV}) {
         EXPECT_EQ(run_in_child([=] {
                       forget_handlers();
+                      HOOK_CHECK(give_stack());
                       std::signal(number, SIG_IGN);
                       HOOK_CHECK(claim_signal(number, serve).has_value());
                       HOOK_CHECK(begin(answer, {SYS_getppid}) && are_trapped());
                       send_to_itself(number);
                       HOOK_CHECK(getppid() == kAnswer && are_trapped());
+                      HOOK_CHECK(!is_blocked_in_handler(number) && catch_system_calls());
+                      HOOK_CHECK(is_blocked_in_handler(number));
                       return std::string();
                   }),
                   "");
         EXPECT_EQ(run_in_child([=] {
                       forget_handlers();
+                      HOOK_CHECK(give_stack());
                       HOOK_CHECK(claim_signal(number, serve).has_value());
                       HOOK_CHECK(begin(answer, {SYS_getppid}) && are_trapped());
                       send_to_itself(number);

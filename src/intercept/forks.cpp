@@ -8,7 +8,6 @@
 
 #include <cerrno>
 
-#include "hook/system_calls.hpp"
 #include "intercept/fork_steps.hpp"
 #include "intercept/handler.hpp"
 #include "intercept/intercept.hpp"
@@ -35,19 +34,13 @@ Wanted wanted_of(const hook::SystemCall& call) {
     return wanted;
 }
 
-// The last moment.  Should it fail, no memory will be adopted.
-void begin_threads(void*) { static_cast<void>(hook::catch_system_calls()); }
-
 }  // namespace
 
 hook::Verdict handle_fork(hook::SystemCall& call) {
     const Wanted wanted = wanted_of(call);
     // A thread, or a child that borrows this memory until it execs.
     if ((wanted.flags & CLONE_VM) != 0) {
-        if ((wanted.flags & CLONE_VFORK) == 0) {
-            hook::hanare_hook_with_vector_registers(begin_threads, nullptr);
-            space()->note_threads();
-        }
+        if ((wanted.flags & CLONE_VFORK) == 0) space()->note_threads();
         return hook::Verdict::kNative;
     }
     ForkSteps steps;

@@ -199,7 +199,7 @@ void prepare_attendant(uint64_t local_bytes) {
     auto* const made = new sys::BareThread;
     if (made->prepare()) {
         thread = made;
-    } else if (hook::catch_system_calls()) {
+    } else if (hook::catch_system_calls()) {  // who fails says so later
         if (const int error = start_by_libc(); error != 0) note_absence(error);
     }
     intercept::space()->set_hooks({.opened = tell_failure,

@@ -171,9 +171,10 @@ std::vector<CgroupPlace> memory_cgroup_places(std::string_view mountinfo, std::s
 }
 
 std::vector<CgroupPlace> memory_cgroup_places() {
+    const auto mountinfo = read_text_file("/proc/self/mountinfo");
     const auto cgroup = read_text_file("/proc/self/cgroup");
-    if (!cgroup) return {};
-    return memory_cgroup_places(memory_cgroup_mounts(*cgroup), *cgroup);
+    if (!mountinfo || !cgroup) return {};
+    return memory_cgroup_places(*mountinfo, *cgroup);
 }
 
 std::string memory_cgroup_mounts(std::string_view cgroup) {

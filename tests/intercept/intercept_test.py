@@ -153,6 +153,14 @@ class Programs(unittest.TestCase):
                 with self.subTest(shape=shape, more=more):
                     self.compare("first_calls", arguments=(shape, *more))
 
+    def test_first_malloc(self):
+        for calls in ("0", "10", "380", "395", "398", "400"):
+            with self.subTest(calls=calls):
+                self.compare("first_malloc", arguments=(calls,))
+
+    def test_own_malloc(self):
+        self.compare("own_malloc")
+
     def test_identity(self):
         self.compare("identity")
 

@@ -13,8 +13,10 @@
 #include "sys/code_memory.hpp"
 
 extern "C" {
-void __register_frame(void*);  // libgcc: a sequence of descriptions that a zero ends
-void __deregister_frame(void*);
+// libgcc: a sequence of descriptions that a zero ends, and 48 bytes for its own record of it.  Not
+// __register_frame(), which allocates that: code may be rewritten inside the program's malloc.
+void __register_frame_info(const void* frames, void* record);
+void* __deregister_frame_info(const void* frames);
 }
 
 namespace hanare::hook {
@@ -83,6 +85,32 @@ struct [[gnu::packed]] FrameDescription {
 };
 static_assert(sizeof(FrameDescription::Common) % 8 == 0);
 static_assert(sizeof(FrameDescription::Frames) % 8 == 0);
+
+// Of the frames that libgcc knows.  One thread at a time.
+class FrameRecords {
+public:
+    static void* take() noexcept {
+        for (Record& record : records_) {
+            if (record.frames == nullptr) return &record;
+        }
+        return nullptr;
+    }
+    static void set_owner(void* record, const void* frames) noexcept {
+        static_cast<Record*>(record)->frames = frames;
+    }
+    static void give_back(const void* frames) noexcept {
+        for (Record& record : records_) {
+            if (record.frames == frames) record.frames = nullptr;
+        }
+    }
+
+private:
+    struct Record {
+        alignas(16) std::byte of_libgcc[64];
+        const void* frames;
+    };
+    inline static constinit std::array<Record, 1024> records_ = {};
+};
 
 bool fits(int64_t distance) noexcept { return distance == static_cast<int32_t>(distance); }
 
@@ -178,14 +206,20 @@ Result<void> StubArea::seal() noexcept {
     }
     describe_frames();
     HANARE_TRY(sys::make_executable(memory_, bytes_));
-    __register_frame(frame_description());
+    void* const record = FrameRecords::take();
+    if (record == nullptr) return fail(HANARE_STATUS_LIMIT, "too many modules with stubs");
+    FrameRecords::set_owner(record, frame_description());
+    __register_frame_info(frame_description(), record);
     registered_ = true;
     return {};
 }
 
 void StubArea::release() noexcept {
     if (stubs_ == nullptr) return;
-    if (registered_) __deregister_frame(frame_description());
+    if (registered_) {
+        __deregister_frame_info(frame_description());
+        FrameRecords::give_back(frame_description());
+    }
     if (memory_ == nullptr) {
         StubPool::seal(stubs_, capacity_);
         StubPool::give_back(stubs_, capacity_);

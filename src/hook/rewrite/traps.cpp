@@ -16,10 +16,12 @@
 #include "hook/rewrite/dispatch.hpp"
 #include "hook/rewrite/entry.hpp"
 #include "hook/rewrite/modules.hpp"
+#include "hook/signal_mask.hpp"
 #include "hook/system_calls.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/signal.hpp"
 #include "sys/user_dispatch.hpp"
+#include "telemetry/log.hpp"
 
 namespace hanare::hook {
 
@@ -46,6 +48,13 @@ constexpr uint64_t kSyscallBytes = 2;
 constexpr int kSignals = 64;
 constexpr sys::SignalBits kTrapBit = sys::SignalBits{1} << (SIGSYS - 1);
 
+// From 13 on libgcc keeps what it knows of frames in nodes that it allocates: not inside malloc.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 13
+constexpr bool kUnwinderAllocates = true;
+#else
+constexpr bool kUnwinderAllocates = false;
+#endif
+
 // Each takes a microsecond or so.
 constexpr uint32_t kTrapsMax = 400;
 
@@ -53,41 +62,50 @@ std::atomic<bool> are_on{false};
 uint32_t taken = 0;
 
 // What does in a signal handler what it does elsewhere.  Not what looks at the stack pointer, the
-// signal mask or the place that it is called from, or makes threads and processes.
+// signal mask or the place that it is called from, makes threads and processes, or changes what is
+// mapped: the program's code must be as it was when it is rewritten.
 constexpr std::array<bool, kSystemCallNumbers> numbers_for_handler() {
     std::array<bool, kSystemCallNumbers> numbers = {};
-    for (const int number :
-         {SYS_read,       SYS_write,        SYS_open,          SYS_close,
-          SYS_stat,       SYS_fstat,        SYS_lstat,         SYS_poll,
-          SYS_lseek,      SYS_mmap,         SYS_mprotect,      SYS_munmap,
-          SYS_brk,        SYS_ioctl,        SYS_pread64,       SYS_pwrite64,
-          SYS_readv,      SYS_writev,       SYS_access,        SYS_pipe,
-          SYS_mremap,     SYS_madvise,      SYS_dup,           SYS_dup2,
-          SYS_nanosleep,  SYS_getpid,       SYS_execve,        SYS_exit,
-          SYS_wait4,      SYS_uname,        SYS_fcntl,         SYS_fsync,
-          SYS_truncate,   SYS_ftruncate,    SYS_getcwd,        SYS_chdir,
-          SYS_rename,     SYS_mkdir,        SYS_rmdir,         SYS_link,
-          SYS_unlink,     SYS_symlink,      SYS_readlink,      SYS_chmod,
-          SYS_fchmod,     SYS_chown,        SYS_umask,         SYS_gettimeofday,
-          SYS_getrlimit,  SYS_getrusage,    SYS_sysinfo,       SYS_times,
-          SYS_getuid,     SYS_getgid,       SYS_geteuid,       SYS_getegid,
-          SYS_getppid,    SYS_getpgrp,      SYS_getgroups,     SYS_getresuid,
-          SYS_getresgid,  SYS_getpgid,      SYS_getsid,        SYS_utimensat,
-          SYS_statfs,     SYS_fstatfs,      SYS_gettid,        SYS_time,
-          SYS_getxattr,   SYS_lgetxattr,    SYS_fgetxattr,     SYS_sched_getaffinity,
-          SYS_getdents64, SYS_fadvise64,    SYS_clock_gettime, SYS_clock_getres,
-          SYS_exit_group, SYS_openat,       SYS_mkdirat,       SYS_newfstatat,
-          SYS_unlinkat,   SYS_renameat,     SYS_linkat,        SYS_symlinkat,
-          SYS_readlinkat, SYS_fchmodat,     SYS_fchownat,      SYS_faccessat,
-          SYS_fallocate,  SYS_dup3,         SYS_pipe2,         SYS_prlimit64,
-          SYS_renameat2,  SYS_getrandom,    SYS_statx,         SYS_copy_file_range,
-          SYS_faccessat2, SYS_rt_sigaction, SYS_sendfile,      SYS_futex,
-          SYS_socket,     SYS_connect}) {
+    for (const int number : {SYS_read,         SYS_write,        SYS_open,
+                             SYS_close,        SYS_stat,         SYS_fstat,
+                             SYS_lstat,        SYS_poll,         SYS_lseek,
+                             SYS_mmap,         SYS_munmap,       SYS_brk,
+                             SYS_ioctl,        SYS_pread64,      SYS_pwrite64,
+                             SYS_readv,        SYS_writev,       SYS_access,
+                             SYS_pipe,         SYS_dup,          SYS_dup2,
+                             SYS_nanosleep,    SYS_getpid,       SYS_execve,
+                             SYS_exit,         SYS_wait4,        SYS_uname,
+                             SYS_fcntl,        SYS_fsync,        SYS_truncate,
+                             SYS_ftruncate,    SYS_getcwd,       SYS_chdir,
+                             SYS_rename,       SYS_mkdir,        SYS_rmdir,
+                             SYS_link,         SYS_unlink,       SYS_symlink,
+                             SYS_readlink,     SYS_chmod,        SYS_fchmod,
+                             SYS_chown,        SYS_umask,        SYS_gettimeofday,
+                             SYS_getrlimit,    SYS_getrusage,    SYS_sysinfo,
+                             SYS_times,        SYS_getuid,       SYS_getgid,
+                             SYS_geteuid,      SYS_getegid,      SYS_getppid,
+                             SYS_getpgrp,      SYS_getgroups,    SYS_getresuid,
+                             SYS_getresgid,    SYS_getpgid,      SYS_getsid,
+                             SYS_utimensat,    SYS_statfs,       SYS_fstatfs,
+                             SYS_gettid,       SYS_time,         SYS_getxattr,
+                             SYS_lgetxattr,    SYS_fgetxattr,    SYS_sched_getaffinity,
+                             SYS_getdents64,   SYS_fadvise64,    SYS_clock_gettime,
+                             SYS_clock_getres, SYS_exit_group,   SYS_openat,
+                             SYS_mkdirat,      SYS_newfstatat,   SYS_unlinkat,
+                             SYS_renameat,     SYS_linkat,       SYS_symlinkat,
+                             SYS_readlinkat,   SYS_fchmodat,     SYS_fchownat,
+                             SYS_faccessat,    SYS_fallocate,    SYS_dup3,
+                             SYS_pipe2,        SYS_prlimit64,    SYS_renameat2,
+                             SYS_getrandom,    SYS_statx,        SYS_copy_file_range,
+                             SYS_faccessat2,   SYS_rt_sigaction, SYS_sendfile,
+                             SYS_futex,        SYS_socket,       SYS_connect}) {
         numbers[static_cast<size_t>(number)] = true;
     }
     return numbers;
 }
 constexpr std::array<bool, kSystemCallNumbers> kForHandler = numbers_for_handler();
+
+constexpr uint64_t kFixed = 0x10 | 0x100000;  // MAP_FIXED, MAP_FIXED_NOREPLACE
 
 bool has_handler(const KernelSigaction& action) noexcept {
     return action.handler != reinterpret_cast<void*>(SIG_DFL) &&
@@ -96,7 +114,9 @@ bool has_handler(const KernelSigaction& action) noexcept {
 
 bool is_for_handler(const SystemCall& call) noexcept {
     if (call.number >= kSystemCallNumbers || !kForHandler[call.number]) return false;
-    if (call.number == SYS_mmap) return !maps_code_of_a_file(call);
+    if (call.number == SYS_mmap) {
+        return !maps_code_of_a_file(call) && (call.arguments[3] & kFixed) == 0;
+    }
     // With a handler, system calls are interrupted; and the program may ask for ours.
     const bool asks_only = call.arguments[1] == 0 && call.arguments[0] != SIGSYS;
     return call.number != SYS_rt_sigaction || asks_only;
@@ -131,8 +151,11 @@ void on_trap(int, siginfo_t* info, void* context) {
             registers[REG_RIP] = reinterpret_cast<greg_t>(pending.goes_on);
         }
     } else {
-        // Should it fail, no memory will be adopted.
-        static_cast<void>(catch_system_calls());
+        if (const Result<void> caught = catch_system_calls(); !caught) {
+            telemetry::log(telemetry::LogLevel::kWarn,
+                           "no system call is caught, and no memory will be far: %s",
+                           caught.error().text);
+        }
         registers[REG_RIP] = pending.entry != nullptr
                                  ? reinterpret_cast<greg_t>(pending.entry)
                                  : registers[REG_RIP] - static_cast<greg_t>(kSyscallBytes);
@@ -164,6 +187,29 @@ bool has_signal_handlers() noexcept {
     return number <= kSignals;
 }
 
+// The handlers of kept signals return by a system call of libc's, which is stopped: SIGSYS must not
+// be blocked meanwhile.  Otherwise it is, since a handler of the program's has no place there.
+void let_trap_interrupt_handlers(bool may) noexcept {
+    for (const ClaimableSignal& pair : kClaimable) {
+        for (const int number : {pair.signal_number, pair.stand_in}) {
+            KernelSigaction action = {};
+            if (find_kept_disposition(number) == nullptr) continue;
+            if (change_action(number, nullptr, &action) != 0) continue;
+            action.mask = may ? action.mask & ~kTrapBit : action.mask | kTrapBit;
+            change_action(number, &action, nullptr);
+        }
+    }
+}
+
+// With room for the frames of several signals and for what a handler does in the place of the first
+// large brk.  The program's own stack may be small, or what lies below it given back by the call.
+bool has_stack() noexcept {
+    constexpr size_t kLeastBytes = 64 << 10;
+    stack_t stack = {};
+    return call_kernel(SYS_sigaltstack, 0, reinterpret_cast<uint64_t>(&stack)) == 0 &&
+           (stack.ss_flags & SS_DISABLE) == 0 && stack.ss_size >= kLeastBytes;
+}
+
 // The kernel kills who ignores or blocks what it stops with.
 bool is_deliverable() noexcept {
     KernelSigaction action = {};
@@ -177,16 +223,21 @@ bool is_deliverable() noexcept {
 }  // namespace
 
 bool begin_traps() noexcept {
-    if (!is_deliverable() || has_signal_handlers() || sys::is_traced()) return false;
+    if (kUnwinderAllocates || !has_stack() || !is_deliverable() || has_signal_handlers() ||
+        sys::is_traced()) {
+        return false;
+    }
     const Code own = own_code();
     constexpr uint64_t kRestorer = 0x04000000;
-    const KernelSigaction action = {.handler = reinterpret_cast<void*>(on_trap),
-                                    .flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | kRestorer,
-                                    .restorer = reinterpret_cast<void*>(hanare_hook_trap_return),
-                                    .mask = 0};
+    const KernelSigaction action = {
+        .handler = reinterpret_cast<void*>(on_trap),
+        .flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART | kRestorer,
+        .restorer = reinterpret_cast<void*>(hanare_hook_trap_return),
+        .mask = 0};
     if (change_action(SIGSYS, &action, nullptr) != 0) return false;
     are_on.store(true);
     sys::keep_unblocked(kTrapBit);
+    let_trap_interrupt_handlers(true);
     if (sys::begin_user_dispatch(own.data(), own.size())) return true;
     end_traps();
     return false;
@@ -197,6 +248,7 @@ void end_traps() noexcept {
     sys::end_user_dispatch();
     const KernelSigaction none = {};
     change_action(SIGSYS, &none, nullptr);
+    let_trap_interrupt_handlers(false);
     sys::keep_unblocked(0);
 }
 
