@@ -5,13 +5,14 @@
 // for it to start, so it parses by hand and has no more in it than it needs.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/outcome.hpp"
 #include "cli/run.hpp"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -262,6 +263,36 @@ TEST_F(TrapsTest, AreNotBegunWhereSomebodyWouldNotice) {
                   HOOK_CHECK(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0);
                   HOOK_CHECK(begin(answer, {SYS_getppid}) && !are_trapped());
                   HOOK_CHECK(getppid() == kAnswer);
+                  return std::string();
+              }),
+              "");
+}
+
+TEST_F(TrapsTest, EndBeforeTheProgramChangesMappingsOfCode) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(trap(answer, {SYS_getppid}));
+                  HOOK_CHECK(mprotect(nullptr, 0, PROT_READ) == 0);
+                  HOOK_CHECK(!are_trapped() && getppid() == kAnswer);
+                  return std::string();
+              }),
+              "");
+}
+
+// Where code may not be written: known then, for good, and the program goes on.
+TEST_F(TrapsTest, EndInPlainCallsWhereRewritingFails) {
+    constexpr int kSetMemoryDenyWriteExecute = 65;  // prctl(2), Linux 6.3
+    const auto deny = [] { return prctl(kSetMemoryDenyWriteExecute, 1, 0, 0, 0) == 0; };
+    if (!run_in_child([=] { return std::string(deny() ? "" : "refused"); }).empty()) {
+        GTEST_SKIP() << "the kernel cannot forbid writing code";
+    }
+    EXPECT_EQ(run_in_child([=] {
+                  const pid_t parent = getppid();
+                  HOOK_CHECK(deny() && trap(answer, {SYS_getppid}));
+                  HOOK_CHECK(getppid() == kAnswer);
+                  std::signal(SIGUSR1, [](int) { ++taken; });
+                  std::raise(SIGUSR1);
+                  HOOK_CHECK(taken == 1 && getppid() == parent && are_trapped());
+                  HOOK_CHECK(!catch_system_calls() && !trap_system_calls());
                   return std::string();
               }),
               "");

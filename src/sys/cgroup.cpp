@@ -31,19 +31,19 @@ struct Mount {
     std::string point;
 };
 
-// The parts of a text between these characters; several in a row part it once.
-std::vector<std::string_view> parts_of(std::string_view text, char between) {
+// The parts of a text between any of these characters; several in a row part it once.
+std::vector<std::string_view> parts_of(std::string_view text, std::string_view between) {
     std::vector<std::string_view> parts;
     for (size_t start = 0; (start = text.find_first_not_of(between, start)) != text.npos;) {
-        const size_t end = std::min(text.find(between, start), text.size());
+        const size_t end = std::min(text.find_first_of(between, start), text.size());
         parts.push_back(text.substr(start, end - start));
         start = end;
     }
     return parts;
 }
 
-bool has_part(std::string_view list, std::string_view wanted) {
-    const std::vector<std::string_view> parts = parts_of(list, ',');
+bool has_part(std::string_view list, std::string_view wanted, std::string_view between = ",") {
+    const std::vector<std::string_view> parts = parts_of(list, between);
     return std::find(parts.begin(), parts.end(), wanted) != parts.end();
 }
 
@@ -53,11 +53,11 @@ std::vector<Mount> mounts_of(std::string_view mountinfo, std::string_view type,
     constexpr size_t kRoot = 3, kPoint = 4;
     constexpr size_t kType = 0, kOptions = 2;  // behind the dash
     std::vector<Mount> mounts;
-    for (const std::string_view line : parts_of(mountinfo, '\n')) {
+    for (const std::string_view line : parts_of(mountinfo, "\n")) {
         const size_t dash = line.find(" - ");
         if (dash == line.npos) continue;
-        const std::vector<std::string_view> head = parts_of(line.substr(0, dash), ' ');
-        const std::vector<std::string_view> tail = parts_of(line.substr(dash + 3), ' ');
+        const std::vector<std::string_view> head = parts_of(line.substr(0, dash), " ");
+        const std::vector<std::string_view> tail = parts_of(line.substr(dash + 3), " ");
         if (head.size() <= kPoint || tail.size() <= kOptions || tail[kType] != type) continue;
         if (!option.empty() && !has_part(tail[kOptions], option)) continue;
         mounts.push_back({std::string(head[kRoot]), std::string(head[kPoint])});
@@ -67,7 +67,7 @@ std::vector<Mount> mounts_of(std::string_view mountinfo, std::string_view type,
 
 // Our cgroup's path in the hierarchy with this controller; version 2 has the empty controller list.
 std::optional<std::string> own_path(std::string_view cgroup, std::string_view controller) {
-    for (const std::string_view line : parts_of(cgroup, '\n')) {
+    for (const std::string_view line : parts_of(cgroup, "\n")) {
         const size_t first = line.find(':');
         const size_t second = first == line.npos ? first : line.find(':', first + 1);
         if (second == line.npos) continue;
@@ -124,23 +124,15 @@ hanare_status status_of(int error) {
                                                                : HANARE_STATUS_NOT_SUPPORTED;
 }
 
-bool contains_word(const std::string& text, std::string_view word) {
-    std::istringstream words(text);
-    for (std::string found; words >> found;) {
-        if (found == word) return true;
-    }
-    return false;
-}
-
 std::string control_file(const std::string& parent) { return parent + "/cgroup.subtree_control"; }
 
 // Version 2: makes `parent` give its children the memory controller.  True when this changed it.
 Result<bool> enable_memory_controller(const std::string& parent) {
     const std::string control = control_file(parent);
     HANARE_TRY_ASSIGN(const std::string enabled, read_text_file(control));
-    if (contains_word(enabled, "memory")) return false;
+    if (has_part(enabled, "memory", " \n")) return false;
     HANARE_TRY_ASSIGN(const std::string offered, read_text_file(parent + "/cgroup.controllers"));
-    if (!contains_word(offered, "memory")) {
+    if (!has_part(offered, "memory", " \n")) {
         return fail(HANARE_STATUS_NOT_SUPPORTED, "%s offers no memory controller", parent.c_str());
     }
     HANARE_TRY(write_text_file(control, "+memory"));

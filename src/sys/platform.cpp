@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/swap.h>
@@ -24,6 +23,7 @@
 #include "sys/signal.hpp"
 #include "sys/text_file.hpp"
 #include "sys/uring.hpp"
+#include "sys/user_dispatch.hpp"
 
 namespace hanare::sys {
 
@@ -31,7 +31,6 @@ namespace {
 
 // Of linux/capability.h and linux/prctl.h, whose names older headers lack.
 constexpr unsigned kPtraceCapability = 19;
-constexpr int kSetUserDispatch = 59;
 constexpr unsigned long kUserDispatchOff = 0;
 
 std::optional<uint64_t> setting(const char* path) {
@@ -101,8 +100,7 @@ void probe_user(Platform& platform) {
     platform.has_ptrace_capability =
         (number(field(status, "CapEff"), 16) >> kPtraceCapability & 1) != 0;
     // It is off, and stays so.
-    const int dispatch = prctl(kSetUserDispatch, kUserDispatchOff, 0, 0, 0);
-    platform.user_dispatch_errno = dispatch == 0 ? 0 : errno;
+    platform.user_dispatch_errno = end_user_dispatch();
     platform.locked_bytes = resource_limit(RLIMIT_MEMLOCK);
     platform.open_files = resource_limit(RLIMIT_NOFILE);
     platform.file_bytes = resource_limit(RLIMIT_FSIZE);

@@ -238,7 +238,7 @@ bool begin_traps() noexcept {
     are_on.store(true);
     sys::keep_unblocked(kTrapBit);
     let_trap_interrupt_handlers(true);
-    if (sys::begin_user_dispatch(own.data(), own.size())) return true;
+    if (sys::begin_user_dispatch(own.data(), own.size()) == 0) return true;
     end_traps();
     return false;
 }
