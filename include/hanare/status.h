@@ -24,10 +24,17 @@
     XX(PERMISSION, -7, "not permitted")                            \
     XX(STORE_UNAVAILABLE, -8, "the store cannot be opened")        \
     XX(SYSTEM, -9, "a system call failed")                         \
+    XX(BAD_KEY, -10, "the capability does not hold")               \
+    XX(OUT_OF_RANGE, -11, "beyond the end of the region")          \
+    XX(FULL, -12, "the queue has no room")                         \
+    XX(EMPTY, -13, "the queue is empty")                           \
     /* the region: some of its blocks cannot be read or written */ \
     XX(STORE_FULL, -100, "the store has no room left")             \
     XX(STORE_IO, -101, "the store failed to read or write")        \
     XX(CORRUPT, -102, "a block does not match its checksum")       \
+    /* the peer: what was asked of it may have happened, also in part */ \
+    XX(PEER_LOST, -200, "the peer is gone")                        \
+    XX(TIMEOUT, -201, "the deadline has passed")                   \
     /* the process: its handles are of no more use */              \
     XX(FORKED, -300, "the handle belongs to the parent process")   \
     XX(INTERNAL, -301, "internal error, please report it")

@@ -71,6 +71,12 @@ int ReadySet::change(int descriptor, uint32_t number, For what) noexcept {
     return control(file_, EPOLL_CTL_MOD, descriptor, number, what);
 }
 
+void ReadySet::remove(int descriptor) noexcept {
+    const int saved_errno = errno;
+    epoll_ctl(file_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
+    errno = saved_errno;
+}
+
 int64_t ReadySet::next() const noexcept {
     const int saved_errno = errno;
     epoll_event event = {};

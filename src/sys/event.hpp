@@ -47,6 +47,7 @@ public:
     // 0 or an errno value.  What is closed, in every process that has it, leaves the set.
     int add(int descriptor, uint32_t number, For what) noexcept;
     int change(int descriptor, uint32_t number, For what) noexcept;
+    void remove(int descriptor) noexcept;
     // One that is ready, or closed by its other side; -1: none.  Never waits.
     int64_t next() const noexcept;
     void close() noexcept { file_.close(); }

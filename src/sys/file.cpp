@@ -106,6 +106,10 @@ int above_standard(int number) noexcept {
     return kept;
 }
 
+FileDescriptor duplicate(const FileDescriptor& file) noexcept {
+    return FileDescriptor(above_standard(fcntl(file.number(), F_DUPFD_CLOEXEC, 0)));
+}
+
 int open_missing_standard() noexcept {
     for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
         if (call([&] { return fcntl(number, F_GETFD); }) != EBADF) continue;

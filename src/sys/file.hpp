@@ -53,6 +53,9 @@ private:
     int number_ = -1;
 };
 
+// Another descriptor of the same, closed on exec; not open when there is none left.
+FileDescriptor duplicate(const FileDescriptor& file) noexcept;
+
 // A file in `directory` without a name, mode 0600, closed on exec.  Where O_TMPFILE is unknown, a
 // named file is created and unlinked with signals blocked.
 int open_unnamed(const std::string& directory, FileDescriptor& file);

@@ -23,11 +23,14 @@ enum class Call : uint32_t {
     kPoison,   // UFFDIO_POISON
     kRemap,    // moving a mapping
     kProtect,  // mprotect
+    kSend,     // to a TCP peer
+    kReceive,  // from one
     kCount,
 };
 
 // From now on the calls number skip+1 .. skip+times fail with `os_errno`; os_errno 0 means "short"
-// for kRead and kWrite (half of the bytes).  Replaces an earlier rule for the same call.
+// for kRead, kWrite, kSend and kReceive (half of the bytes).  Replaces an earlier rule for the same
+// call.
 void arm(Call call, int os_errno, uint64_t skip = 0, uint64_t times = UINT64_MAX) noexcept;
 // Calls `observer` before each of the calls, until disarm_all().
 void observe(void (*observer)(Call call) noexcept) noexcept;

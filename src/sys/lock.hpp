@@ -19,12 +19,14 @@ namespace hanare::sys {
 
 // Lower ranks are taken first.  docs/architecture.md, "Threads and locks".
 enum class LockRank : uint32_t {
-    kSpace = 10,     // the ranges of a program's memory that was adopted
-    kPool = 20,      // a pool's regions
-    kRegions = 25,   // changes of the process's region table
-    kFrames = 30,    // frame lists and replacement queues
-    kStreams = 40,   // a region's stream table; the depth of read-ahead
-    kRequests = 50,  // the queue from faulting threads to the keeper
+    kSpace = 10,        // the ranges of a program's memory that was adopted
+    kPool = 20,         // a pool's regions
+    kRegions = 25,      // changes of the process's region table
+    kFrames = 30,       // frame lists and replacement queues
+    kStreams = 40,      // a region's stream table; the depth of read-ahead
+    kRequests = 50,     // the queue from faulting threads to the keeper
+    kLinkSend = 60,     // what goes to a peer
+    kLinkReceive = 65,  // what comes from it
     kLeaf = 90,
     kPrivateMemory = 95,  // of sys/private_memory.cpp
 };

@@ -136,13 +136,34 @@ uint32_t allowed_cpus() noexcept {
     return static_cast<uint32_t>(std::max(1, CPU_COUNT_S(kBytes, set)));
 }
 
-bool stay_on_this_cpu() noexcept {
+namespace {
+
+bool stay_on(int cpu) noexcept {
     cpu_set_t set;
     CPU_ZERO(&set);
-    const int cpu = sched_getcpu();
     if (cpu < 0) return false;
     CPU_SET(static_cast<unsigned>(cpu), &set);
     return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+}  // namespace
+
+bool stay_on_this_cpu() noexcept { return stay_on(sched_getcpu()); }
+
+bool stay_on_first_cpu() noexcept {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+    int cpu = 0;
+    while (cpu < CPU_SETSIZE && !CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) ++cpu;
+    return cpu < CPU_SETSIZE && stay_on(cpu);
+}
+
+bool stay_on_last_cpu() noexcept {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+    int cpu = CPU_SETSIZE - 1;
+    while (cpu >= 0 && !CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) --cpu;
+    return stay_on(cpu);
 }
 
 }  // namespace hanare::sys

@@ -42,5 +42,8 @@ uint32_t allowed_cpus() noexcept;
 
 // Keeps the calling thread on the CPU it runs on; false where that is refused.
 bool stay_on_this_cpu() noexcept;
+// On the first, or the last, of those on which it may run.
+bool stay_on_first_cpu() noexcept;
+bool stay_on_last_cpu() noexcept;
 
 }  // namespace hanare::sys

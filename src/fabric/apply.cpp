@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/apply.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "fabric/fifo.hpp"
+
+namespace hanare::fabric {
+namespace {
+
+bool is_aligned(const std::byte* address, size_t bytes) noexcept {
+    return (reinterpret_cast<uintptr_t>(address) & (bytes - 1)) == 0;
+}
+
+template <typename Word>
+void copy_word(std::byte* to, const std::byte* from) noexcept {
+    Word word;
+    if (is_aligned(from, sizeof(Word))) {
+        word = __atomic_load_n(reinterpret_cast<const Word*>(from), __ATOMIC_ACQUIRE);
+    } else {
+        std::memcpy(&word, from, sizeof word);
+    }
+    if (is_aligned(to, sizeof(Word))) {
+        __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELEASE);
+    } else {
+        std::memcpy(to, &word, sizeof word);
+    }
+}
+
+template <typename Word>
+Word fetch_op_on(std::byte* address, FetchOp op, Word operand, Word compare) noexcept {
+    std::atomic_ref<Word> word(*reinterpret_cast<Word*>(address));
+    switch (op) {
+        case FetchOp::kAdd: return word.fetch_add(operand);
+        case FetchOp::kAnd: return word.fetch_and(operand);
+        case FetchOp::kOr: return word.fetch_or(operand);
+        case FetchOp::kXor: return word.fetch_xor(operand);
+        case FetchOp::kSwap: return word.exchange(operand);
+        case FetchOp::kCompareSwap: word.compare_exchange_strong(compare, operand); return compare;
+    }
+    return 0;
+}
+
+}  // namespace
+
+void copy_words(std::byte* to, const std::byte* from, size_t bytes) noexcept {
+    switch (bytes) {
+        case 0: break;
+        case sizeof(uint32_t): copy_word<uint32_t>(to, from); break;
+        case sizeof(uint64_t): copy_word<uint64_t>(to, from); break;
+        default: std::memcpy(to, from, bytes); break;
+    }
+}
+
+void fetch_op(std::byte* word, FetchOp op, uint8_t width, uint64_t operand, uint64_t compare,
+              uint64_t& before) noexcept {
+    if (width == sizeof(uint32_t)) {
+        before = fetch_op_on<uint32_t>(word, op, static_cast<uint32_t>(operand),
+                                       static_cast<uint32_t>(compare));
+    } else {
+        before = fetch_op_on<uint64_t>(word, op, operand, compare);
+    }
+}
+
+hanare_status apply_put(ExposedRegions& regions, const Capability& capability, uint64_t offset,
+                        std::span<const std::byte> source) noexcept {
+    ExposedRegions::Access access;
+    const hanare_status status = regions.enter(capability, kWrite, offset, source.size(), access);
+    if (status == HANARE_STATUS_OK) copy_words(access.address(), source.data(), source.size());
+    return status;
+}
+
+hanare_status apply_get(ExposedRegions& regions, const Capability& capability, uint64_t offset,
+                        std::span<std::byte> destination) noexcept {
+    ExposedRegions::Access access;
+    const hanare_status status =
+        regions.enter(capability, kRead, offset, destination.size(), access);
+    if (status == HANARE_STATUS_OK) {
+        copy_words(destination.data(), access.address(), destination.size());
+    }
+    return status;
+}
+
+hanare_status apply_fetch(ExposedRegions& regions, const Capability& capability, uint64_t offset,
+                          const FetchRequest& request, uint64_t& before) noexcept {
+    ExposedRegions::Access access;
+    const hanare_status status = regions.enter(capability, kAtomic, offset, request.width, access);
+    if (status != HANARE_STATUS_OK) return status;
+    if (!is_aligned(access.address(), request.width)) return HANARE_STATUS_INVALID_ARGUMENT;
+    fetch_op(access.address(), request.op, request.width, request.operand, request.compare, before);
+    return HANARE_STATUS_OK;
+}
+
+hanare_status apply_push(ExposedRegions& regions, const Capability& capability,
+                         std::span<const std::byte> message) noexcept {
+    ExposedRegions::Access access;
+    const hanare_status status = regions.enter(capability, kPush, 0, 0, access);
+    return status == HANARE_STATUS_OK ? Fifo(access.region()).push(message) : status;
+}
+
+hanare_status apply_pop(ExposedRegions& regions, const Capability& capability,
+                        std::span<std::byte> room, size_t& bytes) noexcept {
+    ExposedRegions::Access access;
+    const hanare_status status = regions.enter(capability, kPop, 0, 0, access);
+    return status == HANARE_STATUS_OK ? Fifo(access.region()).pop(room, bytes) : status;
+}
+
+hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept {
+    const Capability& capability = operation.capability;
+    hanare_status status = HANARE_STATUS_OK;
+    uint64_t value = 0;
+    switch (operation.kind) {
+        case Kind::kPut: return apply_put(regions, capability, operation.offset, operation.source);
+        case Kind::kGet:
+            return apply_get(regions, capability, operation.offset, operation.destination);
+        case Kind::kFetch:
+            status = apply_fetch(
+                regions, capability, operation.offset,
+                {operation.fetch_op, operation.width, operation.operand, operation.compare}, value);
+            break;
+        case Kind::kPush: return apply_push(regions, capability, operation.source);
+        case Kind::kPop:
+            status = apply_pop(regions, capability, operation.destination, value);
+            break;
+    }
+    operation.note_value(value);
+    return status;
+}
+
+}  // namespace hanare::fabric

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fifo: a queue of messages in exposed memory (MBCF: memory-based FIFO; many producers, and
+// consumers, may be in other processes that have the memory mapped).  Full and empty are answers,
+// not waits.
+//
+// Who changes it holds its lock, a word with the holder's thread id.  A message counts from the
+// moment the tail moves behind it, so that a process that is killed in between leaves the queue as
+// it was: whoever finds the lock held by a thread that is no more takes it over.  Where its number
+// was given to another thread meanwhile, that does not show: BUSY from then on, until that one
+// ends.  All who use a queue have to be in one namespace of processes.
+//
+// What other processes can write is not believed: indices and lengths are checked, and a queue that
+// makes no sense is CORRUPT, never read or written outside.  Any thread, async-signal-safe.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "hanare/status.h"
+
+namespace hanare::fabric {
+
+class Fifo {
+public:
+    static constexpr size_t kHeaderBytes = 256;
+    static constexpr size_t kAlignment = 64;
+    // What a message takes besides itself, rounded up to as much.
+    static constexpr size_t kMessageBytes = 8;
+
+    // Makes an empty queue of the memory, in which messages of all sizes share what the header
+    // leaves.  INVALID_ARGUMENT: not aligned, or no room for a message.
+    static hanare_status format(std::span<std::byte> memory) noexcept;
+
+    // Whether it is a queue shows when it is used.
+    explicit Fifo(std::span<std::byte> memory) noexcept : memory_(memory) {}
+
+    // FULL; OUT_OF_RANGE: would not fit if it were empty; BUSY: another thread has held the lock
+    // for longer than a push takes, being stopped or waiting for a processor; CORRUPT.
+    hanare_status push(std::span<const std::byte> message) noexcept;
+    // The oldest message.  EMPTY; OUT_OF_RANGE: it is longer than the room, `bytes` says how long,
+    // and stays; BUSY, CORRUPT as above.
+    hanare_status pop(std::span<std::byte> room, size_t& bytes) noexcept;
+
+private:
+    struct Header {
+        std::atomic<uint64_t> magic;
+        alignas(kAlignment) std::atomic<uint32_t> holder;  // 0: nobody
+        alignas(kAlignment) std::atomic<uint64_t> head;    // bytes that were popped, ever
+        alignas(kAlignment) std::atomic<uint64_t> tail;    // bytes that were pushed
+    };
+    static_assert(sizeof(Header) == kHeaderBytes);
+    class Lock;
+
+    // Bytes of the ring: known from the memory, not from what is in it.
+    static size_t capacity_of(std::span<std::byte> memory) noexcept {
+        return (memory.size() - kHeaderBytes) / kMessageBytes * kMessageBytes;
+    }
+    std::span<std::byte> ring() const noexcept {
+        return memory_.subspan(kHeaderBytes, capacity_of(memory_));
+    }
+    Header& header() const noexcept { return *reinterpret_cast<Header*>(memory_.data()); }
+    bool is_queue() const noexcept;
+    void copy_in(uint64_t position, const std::byte* from, size_t bytes) const noexcept;
+    void copy_out(uint64_t position, std::byte* to, size_t bytes) const noexcept;
+
+    const std::span<std::byte> memory_;
+};
+
+}  // namespace hanare::fabric

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/tcp_link.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "fabric/handshake.hpp"
+#include "sys/clock.hpp"
+#include "sys/futex.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::fabric {
+namespace {
+
+constexpr uint64_t kNsPerMs = 1'000'000;
+
+// Requests that go to the kernel together, and answers that a thread takes before it looks whether
+// its own was among them.
+constexpr uint64_t kBatchMax = 8;
+constexpr int kAnswersMax = 64;
+constexpr int kRoundsMax = 4;
+
+// Who sleeps on the socket has signals blocked, since a handler may need the link; for so long at
+// most.
+constexpr int kSliceMs = 20;
+
+uint64_t requests_for(uint64_t bytes) noexcept {
+    return std::max<uint64_t>(1, (bytes + kRequestBytesMax - 1) / kRequestBytesMax);
+}
+
+// The rest of `part` behind its first `*skipped` bytes, of which it takes what it has.
+sys::Part behind(sys::Part part, size_t* skipped) noexcept {
+    const size_t cut = std::min(part.bytes, *skipped);
+    *skipped -= cut;
+    return {part.address + cut, part.bytes - cut};
+}
+
+int ms_until(uint64_t deadline_ns) noexcept {
+    if (deadline_ns == Operation::kNoDeadline) return -1;
+    const uint64_t now = sys::now_ns();
+    const uint64_t left_ns = deadline_ns > now ? deadline_ns - now : 0;
+    return static_cast<int>(std::min<uint64_t>(left_ns / kNsPerMs + 1, INT_MAX));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpLink>> TcpLink::connect(const Settings& settings) {
+    HANARE_TRY_ASSIGN(sys::FileDescriptor socket,
+                      sys::connect_tcp(settings.host, settings.port, settings.timeout_ms));
+    auto transport = std::make_unique<Transport>(std::move(socket));
+    if (settings.secret) {
+        constexpr auto kSide = Handshake::Side::kSource;
+        const Protection protection = settings.protection.value_or(
+            sys::is_loopback(settings.host) ? Protection::kAuthenticated : Protection::kSealed);
+        HANARE_TRY_ASSIGN(const SessionKeys keys,
+                          shake_hands(kSide, transport->descriptor(), *settings.secret, protection,
+                                      settings.timeout_ms));
+        if (protection == Protection::kSealed) {
+            HANARE_TRY(transport->seal_with(keys, kSide, Transport::Opening::kStraight));
+        }
+    }
+    return make(std::move(transport), settings.spin_us);
+}
+
+Result<std::unique_ptr<TcpLink>> TcpLink::make(std::unique_ptr<Transport> transport,
+                                               uint32_t spin_us) {
+    HANARE_TRY_ASSIGN(sys::EventFd nudge, sys::EventFd::open());
+    return std::unique_ptr<TcpLink>(new TcpLink(std::move(transport), spin_us, std::move(nudge)));
+}
+
+TcpLink::TcpLink(std::unique_ptr<Transport> transport, uint32_t spin_us, sys::EventFd nudge)
+    : transport_(std::move(transport)),
+      spin_ns_(uint64_t{spin_us} * 1000),
+      early_(std::make_unique<std::byte[]>(kEarlyBytes + 2 * kRequestBytesMax)),
+      nudge_(std::move(nudge)) {}
+
+TcpLink::~TcpLink() { end(); }
+
+// ---- sending
+
+void TcpLink::post(Operation& operation) noexcept {
+    const sys::SignalBlock no_signals;
+    start(operation);
+}
+
+// With signals blocked, as everything that takes a lock here: a handler may need this link for far
+// memory.
+void TcpLink::start(Operation& operation) noexcept {
+    HANARE_ASSERT(operation.unanswered_ == 0 && !operation.is_done());  // each is posted once
+    // What can be known here is not left to the target, which would take it for nonsense.
+    hanare_status status = check(operation);
+    {
+        const sys::LockGuard guard(send_lock_);
+        if (is_lost()) status = HANARE_STATUS_PEER_LOST;
+        if (status == HANARE_STATUS_OK) {
+            operation.unanswered_ = requests_for(operation.bytes());
+            (first_ == nullptr ? first_ : last_->next_) = &operation;
+            last_ = &operation;
+            pump();
+        }
+    }
+    if (status != HANARE_STATUS_OK) {
+        operation.note_failure(status);
+        operation.finish();
+    }
+    if (has_new_room_.load()) try_to_pump();
+    if (is_broken_.load()) tell_sleepers();
+}
+
+// The next request of the first operation; false when there is none or it has to wait.
+bool TcpLink::make_request() noexcept {
+    if (first_ == nullptr || made_ - answered_.load(std::memory_order_acquire) == kRequestsMax) {
+        return false;
+    }
+    Operation& operation = *first_;
+    const uint64_t begin = operation.requested_bytes_;
+    const auto bytes =
+        static_cast<uint32_t>(std::min<uint64_t>(operation.bytes() - begin, kRequestBytesMax));
+    const uint64_t in_flight = bytes_in_flight_.load(std::memory_order_relaxed);
+    if (in_flight != 0 && in_flight + bytes > kBytesInFlightMax) return false;
+
+    Request& made = request(made_);
+    made.operation = &operation;
+    made.begin = begin;
+    made.header = {};
+    made.header.kind = operation.kind;
+    made.header.bytes = bytes;
+    made.header.sequence = static_cast<uint32_t>(made_);
+    made.header.capability = operation.capability;
+    made.header.capability.unused = 0;
+    made.header.offset = operation.offset + begin;
+    if (operation.kind == Kind::kFetch) {
+        made.header.fetch_op = operation.fetch_op;
+        made.header.width = operation.width;
+        made.header.operand = operation.operand;
+        made.header.compare = operation.compare;
+    }
+    seal(made.header);
+    bytes_in_flight_.fetch_add(made.cost(), std::memory_order_relaxed);
+    ++made_;
+    operation.requested_bytes_ += bytes;
+    if (operation.requested_bytes_ == operation.bytes()) first_ = operation.next_;
+    return true;
+}
+
+// What was made, as far as it goes in one call; as send_parts().
+ptrdiff_t TcpLink::send_some() noexcept {
+    std::array<sys::Part, 2 * kBatchMax> parts;
+    size_t count = 0;
+    size_t skipped = sent_bytes_;
+    const uint64_t sent = sent_.load(std::memory_order_relaxed);
+    const uint64_t batch_end = std::min(made_, sent + kBatchMax);
+    for (uint64_t number = sent; number < batch_end; ++number) {
+        Request& next = request(number);
+        parts[count++] =
+            behind({reinterpret_cast<std::byte*>(&next.header), sizeof next.header}, &skipped);
+        if (const uint32_t carried = carried_bytes(next.header); carried != 0) {
+            // Sending does not write.
+            auto* const data = const_cast<std::byte*>(next.operation->source.data() + next.begin);
+            parts[count++] = behind({data, carried}, &skipped);
+        }
+    }
+    return transport_->send(std::span(parts).first(count));
+}
+
+void TcpLink::note_sent(size_t bytes) noexcept {
+    sent_bytes_ += bytes;
+    uint64_t sent = sent_.load(std::memory_order_relaxed);
+    for (; sent < made_; ++sent) {
+        const RequestHeader& header = request(sent).header;
+        const size_t whole = sizeof header + carried_bytes(header);
+        if (sent_bytes_ < whole) break;
+        sent_bytes_ -= whole;
+    }
+    sent_.store(sent);
+    // Its answer may have come with another's, before it was known to be sent.
+    if (has_early_.load()) tell_sleepers();
+}
+
+void TcpLink::pump() noexcept {
+    if (is_lost()) return;
+    for (;;) {
+        while (make_request()) {
+        }
+        const bool is_all_taken = sent_.load(std::memory_order_relaxed) == made_;
+        const ptrdiff_t moved = is_all_taken ? transport_->flush() : send_some();
+        is_full_.store(moved == -EAGAIN);
+        if (moved == -EAGAIN) break;
+        if (moved < 0) {
+            is_broken_.store(true);
+            break;
+        }
+        if (is_all_taken) break;
+        note_sent(static_cast<size_t>(moved));
+    }
+    has_unsent_.store(first_ != nullptr || sent_.load(std::memory_order_relaxed) != made_ ||
+                      is_full_.load());
+}
+
+// Whoever makes room while another thread pumps leaves it to that one.
+void TcpLink::try_to_pump() noexcept {
+    has_new_room_.store(true);
+    while (has_new_room_.load() && send_lock_.try_lock()) {
+        has_new_room_.store(false);
+        pump();
+        send_lock_.unlock();
+    }
+}
+
+// ---- receiving
+
+// Where the data of a successful answer belongs.
+std::span<std::byte> TcpLink::destination_of(const Request& request) noexcept {
+    if (request.header.kind != Kind::kGet && request.header.kind != Kind::kPop) return {};
+    if (request.operation == nullptr) {
+        return {early_.get() + kEarlyBytes + kRequestBytesMax, request.header.bytes};
+    }
+    return request.operation->destination.subspan(request.begin, request.header.bytes);
+}
+
+// Goes on with the oldest request's answer.  False: nothing has come, or it is of no more use.
+bool TcpLink::receive() noexcept {
+    const uint64_t number = answered_.load(std::memory_order_relaxed);
+    if (number == sent_.load()) {
+        receive_early();
+        return false;
+    }
+    const std::span<std::byte> wanted =
+        destination_of(request(number)).subspan(incoming_.data_bytes);
+    const std::array<sys::Part, 3> parts = {
+        {{reinterpret_cast<std::byte*>(&incoming_.header) + incoming_.header_bytes,
+          sizeof incoming_.header - incoming_.header_bytes},
+         {wanted.data(), wanted.size()},
+         {early_.get(), kEarlyBytes}}};
+    const bool is_early = early_begin_ != early_end_;
+    const ptrdiff_t moved =
+        is_early ? take_early(std::span(parts).first(2)) : transport_->receive(parts);
+    if (moved == -EAGAIN) return false;
+    const bool is_good = moved > 0 && accept(static_cast<size_t>(moved), wanted, is_early);
+    has_early_.store(early_begin_ != early_end_);
+    if (!is_good) is_broken_.store(true);
+    return is_good;
+}
+
+// Nothing is known to be sent that has no answer.  What comes now answers what another thread is
+// about to send, or says that the peer has closed.
+void TcpLink::receive_early() noexcept {
+    if (early_begin_ != early_end_ || !has_unsent_.load()) return;
+    const sys::Part part = {early_.get(), kEarlyBytes};
+    const ptrdiff_t moved = transport_->receive({&part, 1});
+    if (moved == -EAGAIN) return;
+    if (moved <= 0) {
+        is_broken_.store(true);
+        return;
+    }
+    early_begin_ = 0;
+    early_end_ = static_cast<size_t>(moved);
+    has_early_.store(true);
+}
+
+ptrdiff_t TcpLink::take_early(std::span<const sys::Part> parts) noexcept {
+    size_t taken = 0;
+    for (const sys::Part& part : parts) {
+        const size_t bytes = std::min(part.bytes, early_end_ - early_begin_);
+        if (bytes == 0) continue;
+        std::memcpy(part.address, early_.get() + early_begin_, bytes);
+        early_begin_ += bytes;
+        taken += bytes;
+    }
+    return static_cast<ptrdiff_t>(taken);
+}
+
+// `bytes` have come: first the rest of the header, then as much as there is place for in
+// `destination`, the rest lies in early_.  False: not an answer.
+bool TcpLink::accept(size_t bytes, std::span<std::byte> destination, bool was_early) noexcept {
+    const uint64_t number = answered_.load(std::memory_order_relaxed);
+    const size_t of_header = std::min(bytes, sizeof incoming_.header - incoming_.header_bytes);
+    incoming_.header_bytes += of_header;
+    bytes -= of_header;
+    if (incoming_.header_bytes < sizeof incoming_.header) return true;
+    if (of_header != 0 && !is_answer_to(request(number), number)) return false;
+
+    // Where less came than was hoped for, what lies there belongs to the answers behind.
+    const size_t placed = std::min(bytes, destination.size());
+    const size_t own = std::min<size_t>(placed, incoming_.header.bytes - incoming_.data_bytes);
+    const size_t excess = placed - own;
+    const size_t behind_placed = bytes - placed;
+    incoming_.data_bytes += own;
+    if (was_early) {
+        early_begin_ -= excess;
+    } else {
+        if (excess != 0) {
+            std::memmove(early_.get() + excess, early_.get(), behind_placed);
+            std::memcpy(early_.get(), destination.data() + own, excess);
+        }
+        early_begin_ = 0;
+        early_end_ = excess + behind_placed;
+    }
+    if (incoming_.data_bytes == incoming_.header.bytes) finish_request();
+    return true;
+}
+
+bool TcpLink::is_answer_to(const Request& request, uint64_t number) const noexcept {
+    const AnswerHeader& header = incoming_.header;
+    if (!is_sealed(header) || header.kind != request.header.kind ||
+        header.sequence != static_cast<uint32_t>(number) || !is_known_status(header.status)) {
+        return false;
+    }
+    if (header.status != HANARE_STATUS_OK) return header.bytes == 0;
+    switch (header.kind) {
+        case Kind::kGet: return header.bytes == request.header.bytes;
+        case Kind::kPop:
+            return header.bytes == header.value && header.bytes <= request.header.bytes;
+        default: return header.bytes == 0;
+    }
+}
+
+void TcpLink::finish_request() noexcept {
+    const uint64_t number = answered_.load(std::memory_order_relaxed);
+    const Request& answered = request(number);
+    Operation* const operation = answered.operation;
+    const AnswerHeader header = incoming_.header;
+    incoming_ = {};
+    bytes_in_flight_.fetch_sub(answered.cost(), std::memory_order_relaxed);
+    answered_.store(number + 1);
+    if (operation == nullptr) return;
+    operation->note_failure(static_cast<hanare_status>(header.status));
+    operation->note_value(header.value);
+    if (--operation->unanswered_ == 0) operation->finish();
+}
+
+// Whether something has come.
+bool TcpLink::try_to_receive() noexcept {
+    if (!receive_lock_.try_lock()) return false;
+    int answers = 0;
+    while (answers < kAnswersMax && receive()) ++answers;
+    receive_lock_.unlock();
+    if (answers == 0) return false;
+    tell_sleepers();
+    return true;
+}
+
+// ---- waiting
+
+// Sends and receives what goes without waiting, for all operations; whether this one is done.
+bool TcpLink::turn(const Operation& operation) noexcept {
+    bool goes_on = true;
+    for (int round = 0; round < kRoundsMax && goes_on && !operation.is_done(); ++round) {
+        goes_on = try_to_receive();
+        // What was received makes room.
+        if (has_unsent_.load()) try_to_pump();
+    }
+    if (is_broken_.load()) end();
+    return operation.is_done();
+}
+
+bool TcpLink::test(Operation& operation) noexcept {
+    if (operation.is_done()) return true;
+    const sys::SignalBlock no_signals;
+    if (!turn(operation) && sys::now_ns() >= operation.deadline_ns) cancel(operation);
+    return operation.is_done();
+}
+
+// Looks for a while whether it is done.
+void TcpLink::spin(Operation& operation) noexcept {
+    const uint64_t begin_ns = sys::now_ns();
+    uint64_t now = begin_ns;
+    while (!turn(operation) && now < operation.deadline_ns && now - begin_ns < spin_ns_) {
+        __builtin_ia32_pause();
+        now = sys::now_ns();
+    }
+    if (now >= operation.deadline_ns) cancel(operation);
+}
+
+hanare_status TcpLink::wait(Operation& operation) noexcept {
+    while (!operation.is_done()) {
+        {
+            const sys::SignalBlock no_signals;
+            spin(operation);
+        }
+        if (!operation.is_done()) sleep(operation);
+    }
+    return operation.status();
+}
+
+hanare_status TcpLink::carry_out(Operation& operation) noexcept {
+    {
+        const sys::SignalBlock no_signals;
+        start(operation);
+        spin(operation);
+    }
+    return wait(operation);
+}
+
+// Until something has happened that may concern the operation, or its deadline, or for a while.
+void TcpLink::sleep(const Operation& operation) noexcept {
+    const int timeout_ms = ms_until(operation.deadline_ns);
+    followers_.fetch_add(1);
+    const uint32_t seen = turns_.load();
+    if (!operation.is_done() && !has_something_to_do()) {
+        const sys::SignalBlock no_signals;
+        if (!has_leader_.exchange(true)) {
+            lead(operation, timeout_ms < 0 ? kSliceMs : std::min(timeout_ms, kSliceMs));
+            has_leader_.store(false);
+            tell_sleepers();
+            followers_.fetch_sub(1);
+            return;
+        }
+    }
+    if (!operation.is_done() && !has_something_to_do()) {
+        // The one who sleeps on the socket may not know that there is something to send.
+        if (is_full_.load()) nudge_.post();
+        sys::futex_wait(turns_, seen, timeout_ms);
+    }
+    followers_.fetch_sub(1);
+}
+
+void TcpLink::lead(const Operation& operation, int timeout_ms) noexcept {
+    nudge_.clear();
+    if (operation.is_done() || has_something_to_do()) return;
+    // What has come too early will not be read now.
+    const bool reads = !has_early_.load();
+    sys::wait_for_socket(transport_->descriptor(), {.to_read = reads, .to_write = is_full_.load()},
+                         timeout_ms, nudge_.number());
+}
+
+// Without any event that would end a sleep.
+bool TcpLink::has_something_to_do() const noexcept {
+    if (is_broken_.load()) return true;
+    const bool awaits_answers = answered_.load() != sent_.load();
+    if (awaits_answers) return has_early_.load() || transport_->has_received();
+    return has_unsent_.load() && !is_full_.load();
+}
+
+void TcpLink::tell_sleepers() noexcept {
+    turns_.fetch_add(1);
+    if (has_leader_.load()) nudge_.post();
+    if (followers_.load() != 0) sys::futex_wake_all(turns_);
+}
+
+// ---- failing
+
+// Nobody is interested in its answers any more, and no request is made for it.
+void TcpLink::drop(Operation& operation, hanare_status status) noexcept {
+    Operation* before = nullptr;
+    for (Operation* each = first_; each != nullptr; each = each->next_) {
+        if (each == &operation) {
+            (before == nullptr ? first_ : before->next_) = operation.next_;
+            if (last_ == &operation) last_ = before;
+            break;
+        }
+        before = each;
+    }
+    const uint64_t sent = sent_.load(std::memory_order_relaxed);
+    for (uint64_t number = answered_.load(std::memory_order_relaxed); number < made_; ++number) {
+        Request& made = request(number);
+        if (made.operation != &operation) continue;
+        made.operation = nullptr;
+        if (number < sent) continue;
+        // What was not sent becomes a request for nothing, with the same number.
+        bytes_in_flight_.fetch_sub(made.cost(), std::memory_order_relaxed);
+        made.header = {};
+        made.header.kind = Kind::kGet;
+        made.header.sequence = static_cast<uint32_t>(number);
+        seal(made.header);
+    }
+    operation.note_failure(status);
+    operation.finish();
+}
+
+void TcpLink::cancel(Operation& operation) noexcept {
+    {
+        const sys::LockGuard sending(send_lock_);
+        const sys::LockGuard receiving(receive_lock_);
+        if (operation.is_done()) return;
+        const uint64_t sent = sent_.load(std::memory_order_relaxed);
+        // Half of a request cannot be taken back.
+        const bool is_cut =
+            sent != made_ && sent_bytes_ != 0 && request(sent).operation == &operation;
+        drop(operation, HANARE_STATUS_TIMEOUT);
+        if (is_cut) lose();
+    }
+    tell_sleepers();
+}
+
+void TcpLink::lose() noexcept {
+    if (is_lost()) return;
+    lost_.store(true, std::memory_order_release);
+    sys::shut_down(transport_->descriptor());
+    while (first_ != nullptr) drop(*first_, HANARE_STATUS_PEER_LOST);
+    for (uint64_t number = answered_.load(std::memory_order_relaxed); number < made_; ++number) {
+        if (Operation* const operation = request(number).operation; operation != nullptr) {
+            drop(*operation, HANARE_STATUS_PEER_LOST);
+        }
+    }
+    answered_.store(made_);
+    sent_.store(made_);
+    early_begin_ = early_end_ = 0;
+    has_early_.store(false);
+    has_unsent_.store(false);
+}
+
+void TcpLink::end() noexcept {
+    {
+        const sys::SignalBlock no_signals;
+        const sys::LockGuard sending(send_lock_);
+        const sys::LockGuard receiving(receive_lock_);
+        lose();
+    }
+    tell_sleepers();
+}
+
+}  // namespace hanare::fabric

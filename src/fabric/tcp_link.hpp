@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TcpLink: this process's operations on the memory of one peer, over a TCP connection of their own
+// (the peer's operations on ours have another).  No thread is needed for it: who posts sends, who
+// waits receives, for all.  Answers come in the order of the requests, so that what a get brings is
+// received straight into its destination.
+//
+// Any thread; async-signal-safe, nothing allocates.  Operations that were posted are done before
+// the link ends.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/thread_annotations.hpp"
+#include "fabric/link.hpp"
+#include "fabric/secret.hpp"
+#include "fabric/transport.hpp"
+#include "fabric/wire.hpp"
+#include "sys/event.hpp"
+#include "sys/lock.hpp"
+
+namespace hanare::fabric {
+
+class TcpLink : public Link {
+public:
+    // Requests without an answer, and the bytes that they and their answers carry, at most: more
+    // would lie in the kernel's buffers, and whoever comes then waits behind them.
+    static constexpr uint32_t kRequestsMax = 256;
+    static constexpr uint64_t kBytesInFlightMax = 512 * 1024;
+
+    struct Settings {
+        std::string host;  // a numeric address
+        uint16_t port = 0;
+        std::optional<Secret> secret;               // which the target knows, too
+        std::optional<Protection> protection = {};  // with a secret; default: sealed off loopback
+        // How long who waits looks for answers before it sleeps; 0 where other threads want the
+        // processor.
+        uint32_t spin_us = 0;
+        int timeout_ms = 30'000;  // of connecting
+    };
+    // For ordinary threads.  PEER_LOST: nobody listens there; BAD_KEY: who does not know the
+    // secret, or other than here; TIMEOUT; SYSTEM: no more descriptors.
+    static Result<std::unique_ptr<TcpLink>> connect(const Settings& settings);
+    // Over a connection that was made otherwise.
+    static Result<std::unique_ptr<TcpLink>> make(std::unique_ptr<Transport> transport,
+                                                 uint32_t spin_us);
+    ~TcpLink() override;
+    TcpLink(const TcpLink&) = delete;
+    TcpLink& operator=(const TcpLink&) = delete;
+
+    void post(Operation& operation) noexcept override;
+    bool test(Operation& operation) noexcept override;
+    hanare_status wait(Operation& operation) noexcept override;
+    hanare_status carry_out(Operation& operation) noexcept override;
+    void end() noexcept override;
+    bool is_lost() const noexcept override { return lost_.load(std::memory_order_acquire); }
+
+private:
+    struct Request {
+        RequestHeader header;
+        Operation* operation = nullptr;  // null: nobody is interested any more
+        uint64_t begin = 0;              // in the operation's range
+        // What it occupies while it is in flight.
+        uint64_t cost() const noexcept { return header.bytes; }
+    };
+    struct Incoming {
+        AnswerHeader header;
+        size_t header_bytes = 0;
+        size_t data_bytes = 0;
+    };
+    static constexpr size_t kEarlyBytes = 2048;
+
+    TcpLink(std::unique_ptr<Transport> transport, uint32_t spin_us, sys::EventFd nudge);
+
+    Request& request(uint64_t number) noexcept { return requests_[number % kRequestsMax]; }
+
+    void start(Operation& operation) noexcept;
+    bool make_request() noexcept HANARE_REQUIRES(send_lock_);
+    ptrdiff_t send_some() noexcept HANARE_REQUIRES(send_lock_);
+    void note_sent(size_t bytes) noexcept HANARE_REQUIRES(send_lock_);
+    void pump() noexcept HANARE_REQUIRES(send_lock_);
+    void try_to_pump() noexcept;
+
+    std::span<std::byte> destination_of(const Request& request) noexcept
+        HANARE_REQUIRES(receive_lock_);
+    bool receive() noexcept HANARE_REQUIRES(receive_lock_);
+    void receive_early() noexcept HANARE_REQUIRES(receive_lock_);
+    ptrdiff_t take_early(std::span<const sys::Part> parts) noexcept HANARE_REQUIRES(receive_lock_);
+    bool accept(size_t bytes, std::span<std::byte> destination, bool was_early) noexcept
+        HANARE_REQUIRES(receive_lock_);
+    bool is_answer_to(const Request& request, uint64_t number) const noexcept
+        HANARE_REQUIRES(receive_lock_);
+    void finish_request() noexcept HANARE_REQUIRES(receive_lock_);
+    bool try_to_receive() noexcept;
+
+    void spin(Operation& operation) noexcept;
+    bool turn(const Operation& operation) noexcept;
+    void sleep(const Operation& operation) noexcept;
+    void lead(const Operation& operation, int timeout_ms) noexcept;
+    bool has_something_to_do() const noexcept;
+    void tell_sleepers() noexcept;
+
+    void cancel(Operation& operation) noexcept;
+    void lose() noexcept HANARE_REQUIRES(send_lock_, receive_lock_);
+    void drop(Operation& operation, hanare_status status) noexcept
+        HANARE_REQUIRES(send_lock_, receive_lock_);
+
+    const std::unique_ptr<Transport> transport_;
+    const uint64_t spin_ns_;
+    std::atomic<bool> lost_{false};
+    std::atomic<bool> is_broken_{false};     // the socket; lose() follows
+    std::atomic<bool> has_unsent_{false};    // requests, or operations without all of theirs
+    std::atomic<bool> is_full_{false};       // the socket, for sending
+    std::atomic<bool> has_early_{false};     // something in early_
+    std::atomic<bool> has_new_room_{false};  // since the holder of send_lock_ looked
+
+    sys::RankedLock send_lock_{sys::LockRank::kLinkSend};
+    Operation* first_ HANARE_GUARDED_BY(send_lock_) = nullptr;  // not all requests made
+    Operation* last_ HANARE_GUARDED_BY(send_lock_) = nullptr;
+    uint64_t made_ HANARE_GUARDED_BY(send_lock_) = 0;      // requests
+    size_t sent_bytes_ HANARE_GUARDED_BY(send_lock_) = 0;  // of the first that is not wholly sent
+    std::atomic<uint64_t> sent_{0};                        // requests that were wholly sent
+    std::atomic<uint64_t> answered_{0};                    // requests that are over
+    std::atomic<uint64_t> bytes_in_flight_{0};
+    // The sender writes those from made_, the receiver reads those below sent_.
+    std::array<Request, kRequestsMax> requests_;
+
+    sys::RankedLock receive_lock_{sys::LockRank::kLinkReceive};
+    Incoming incoming_ HANARE_GUARDED_BY(receive_lock_);
+    // What came before it was known where it belongs, and behind it room for what nobody wants.
+    const std::unique_ptr<std::byte[]> early_;
+    size_t early_begin_ HANARE_GUARDED_BY(receive_lock_) = 0;
+    size_t early_end_ HANARE_GUARDED_BY(receive_lock_) = 0;
+
+    // Of those who wait one sleeps on the socket and on nudge_, the others on turns_, which changes
+    // when something was done and when that one leaves.
+    sys::EventFd nudge_;
+    std::atomic<bool> has_leader_{false};
+    std::atomic<uint32_t> turns_{0};
+    std::atomic<uint32_t> followers_{0};
+};
+
+}  // namespace hanare::fabric

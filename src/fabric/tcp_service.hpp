@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TcpService: what makes the memory that this process exposes reachable over TCP.  A thread of its
+// own serves all peers, so that the program may compute as long as it likes (MBCF: operations are
+// carried out by the receiving interrupt, not by the receiving task).  That thread touches exposed
+// memory with signals blocked: far memory has to be pinned.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "fabric/exposed_regions.hpp"
+#include "fabric/secret.hpp"
+#include "fabric/tcp_connection.hpp"
+#include "sys/event.hpp"
+#include "sys/file.hpp"
+#include "sys/tcp_socket.hpp"
+
+namespace hanare::fabric {
+
+class TcpService {
+public:
+    struct Settings {
+        std::string host;  // a numeric address of this machine
+        uint16_t port = 0;
+        // Serves only who knows it.  Without, PERMISSION for other hosts than loopback.
+        std::optional<Secret> secret = {};
+        // The least that it accepts of who knows the secret; default: sealed, but on loopback.
+        std::optional<Protection> protection = {};
+        // How long it looks for requests after the last one before it sleeps.
+        uint32_t spin_us = 0;
+    };
+    static Result<std::unique_ptr<TcpService>> open(const Settings& settings,
+                                                    ExposedRegions& regions);
+    // Of those who have not shown that they know the secret, the oldest makes room for another.
+    static constexpr size_t kStrangersMax = 64;
+
+    uint16_t port() const noexcept { return port_; }
+
+    // Serves until stop(); by one thread, with signals blocked.
+    void run() noexcept;
+    // Any thread, async-signal-safe.
+    void stop() noexcept;
+
+private:
+    struct Peer {
+        std::unique_ptr<TcpConnection> connection;
+        bool waits_to_write = false;
+        bool has_more = false;  // which its socket does not show
+        uint64_t arrival = 0;
+    };
+
+    TcpService(const Settings& settings, ExposedRegions& regions, sys::EventFd end)
+        : regions_(regions),
+          secret_(settings.secret),
+          protection_(settings.protection.value_or(
+              sys::is_loopback(settings.host) ? Protection::kAuthenticated : Protection::kSealed)),
+          spin_ns_(uint64_t{settings.spin_us} * 1000),
+          end_(std::move(end)) {}
+
+    bool look() noexcept;
+    bool look_everywhere() noexcept;
+    bool serve_the_rest() noexcept;
+    void accept() noexcept;
+    void turn_away() noexcept;
+    void limit_strangers() noexcept;
+    void note_more(Peer& peer, bool has_more) noexcept;
+    void drop(Peer& peer) noexcept;
+    void add(sys::FileDescriptor socket);
+    bool serve(uint32_t number) noexcept;
+
+    ExposedRegions& regions_;
+    const std::optional<Secret> secret_;
+    const Protection protection_;
+    const uint64_t spin_ns_;
+    sys::EventFd end_;
+    std::atomic<bool> is_ending_{false};
+    sys::FileDescriptor listener_;
+    sys::FileDescriptor spare_;  // given up to close a connection that there is no descriptor for
+    uint16_t port_ = 0;
+    sys::ReadySet ready_;
+    std::vector<Peer> peers_;  // by their number in ready_
+    uint64_t arrivals_ = 0;
+    uint32_t latest_ = 0;  // who was served last
+    uint32_t with_more_ = 0;
+    uint32_t looks_ = 0;
+};
+
+}  // namespace hanare::fabric

@@ -1,0 +1,745 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TcpLink against TcpService over loopback: in one process, and with a peer of its own that stops
+// or dies.
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.hpp"
+#include "fabric/fifo.hpp"
+#include "fabric/tcp_link.hpp"
+#include "fabric/tcp_service.hpp"
+#include "sys/clock.hpp"
+#include "sys/inject.hpp"
+
+namespace hanare::fabric {
+namespace {
+
+constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr uint32_t kSpinUs = 20;
+constexpr int kConnectMs = 5000;
+// What a source sends as the last of a handshake: ChangeCipherSpec and Finished (RFC 8446, D.4).
+constexpr size_t kFinishedBytes = 6 + 5 + 4 + 32 + 1 + 16;
+
+std::unique_ptr<TcpLink> connect_to(uint16_t port, uint32_t spin_us = kSpinUs) {
+    return TcpLink::connect({.host = "127.0.0.1",
+                             .port = port,
+                             .secret = {},
+                             .spin_us = spin_us,
+                             .timeout_ms = kConnectMs})
+        .value();
+}
+
+Result<std::unique_ptr<TcpService>> open_service(ExposedRegions& regions,
+                                                 std::optional<Secret> secret = {},
+                                                 const std::string& host = "127.0.0.1") {
+    return TcpService::open({.host = host, .port = 0, .secret = secret, .spin_us = kSpinUs},
+                            regions);
+}
+
+struct Call : Operation {
+    virtual ~Call() = default;
+    Call(Kind what, const Capability& key, uint64_t at) {
+        kind = what;
+        capability = key;
+        offset = at;
+        deadline_ns = sys::now_ns() + 20'000 * kNsPerMs;
+    }
+};
+struct Put : Call {
+    Put(const Capability& key, uint64_t at, std::span<const std::byte> data)
+        : Call(Kind::kPut, key, at) {
+        source = data;
+    }
+};
+struct Get : Call {
+    Get(const Capability& key, uint64_t at, std::span<std::byte> data) : Call(Kind::kGet, key, at) {
+        destination = data;
+    }
+};
+struct Fetch : Call {
+    Fetch(const Capability& key, uint64_t at, FetchOp op, uint64_t a, uint64_t b = 0)
+        : Call(Kind::kFetch, key, at) {
+        fetch_op = op;
+        operand = a;
+        compare = b;
+    }
+};
+
+struct Push : Call {
+    Push(const Capability& key, std::span<const std::byte> message) : Call(Kind::kPush, key, 0) {
+        source = message;
+    }
+};
+struct Pop : Call {
+    Pop(const Capability& key, std::span<std::byte> room) : Call(Kind::kPop, key, 0) {
+        destination = room;
+    }
+};
+
+template <typename Any>
+hanare_status run(TcpLink& link, Any&& call) {
+    return link.carry_out(call);
+}
+
+// Before what they use goes away, operations are over, also where a test fails.
+struct Ended {
+    TcpLink& link;
+    ~Ended() { link.end(); }
+};
+
+std::vector<std::byte> random_bytes(Prng& prng, size_t bytes) {
+    std::vector<std::byte> data(bytes);
+    for (std::byte& byte : data) byte = static_cast<std::byte>(prng.next());
+    return data;
+}
+
+// A service in this process: anybody may come, or only who knows the secret, with either
+// protection.
+enum class Kept { kOpen, kAuthenticated, kSealed };
+
+class Tcp : public testing::TestWithParam<Kept> {
+protected:
+    ~Tcp() override {
+        sys::inject::disarm_all();
+        link.reset();
+        service->stop();
+    }
+
+    static constexpr size_t kBytes = 3 << 20;
+    std::vector<std::byte> memory = std::vector<std::byte>(kBytes);
+    ExposedRegions regions;
+    uint32_t region = regions.expose(memory, kRead | kWrite | kAtomic).value();
+    Capability all = regions.capability(region, kRead | kWrite | kAtomic).value();
+    Capability read_only = regions.capability(region, kRead).value();
+    std::optional<Secret> secret =
+        GetParam() == Kept::kOpen ? std::optional<Secret>() : Secret::make().value();
+    std::unique_ptr<TcpService> service = open_service(regions, secret).value();
+    Prng prng{20260705};
+    std::jthread thread{[this] { service->run(); }};
+    std::unique_ptr<TcpLink> link = connect();
+
+    std::unique_ptr<TcpLink> connect(uint32_t spin_us = kSpinUs) const {
+        return TcpLink::connect({.host = "127.0.0.1",
+                                 .port = service->port(),
+                                 .secret = secret,
+                                 .protection = GetParam() == Kept::kSealed
+                                                   ? Protection::kSealed
+                                                   : Protection::kAuthenticated,
+                                 .spin_us = spin_us,
+                                 .timeout_ms = kConnectMs})
+            .value();
+    }
+
+    void check_random_transfers(int rounds);
+};
+
+void Tcp::check_random_transfers(int rounds) {
+    std::vector<std::byte> expected = memory;
+    for (int round = 0; round < rounds; ++round) {
+        const size_t bytes = prng.below(4) == 0 ? prng.below(1 << 20) : prng.below(3000);
+        const size_t at = prng.below(kBytes - bytes + 1);
+        const std::vector<std::byte> data = random_bytes(prng, bytes);
+        ASSERT_EQ(run(*link, Put(all, at, data)), HANARE_STATUS_OK);
+        std::copy(data.begin(), data.end(), expected.begin() + static_cast<ptrdiff_t>(at));
+        std::vector<std::byte> seen(bytes);
+        ASSERT_EQ(run(*link, Get(all, at, seen)), HANARE_STATUS_OK);
+        ASSERT_TRUE(seen == data) << bytes << " at " << at;
+    }
+    EXPECT_TRUE(memory == expected);
+}
+
+TEST_P(Tcp, PutsAndGetsOfAllSizes) { check_random_transfers(200); }
+
+// Whoever waits sleeps at once.
+TEST_P(Tcp, WithoutSpinning) {
+    link = connect(0);
+    check_random_transfers(60);
+}
+
+TEST_P(Tcp, ShortTransfers) {
+    for (const uint64_t skip : {0, 1, 3}) {
+        sys::inject::arm(sys::inject::Call::kSend, 0, skip);
+        sys::inject::arm(sys::inject::Call::kReceive, 0, skip);
+        check_random_transfers(30);
+    }
+}
+
+TEST_P(Tcp, FetchOps) {
+    auto* const word = reinterpret_cast<uint64_t*>(memory.data() + 64);
+    *word = 5;
+    Fetch add(all, 64, FetchOp::kAdd, 7);
+    ASSERT_EQ(run(*link, add), HANARE_STATUS_OK);
+    EXPECT_EQ(add.value(), 5u);
+    Fetch swap(all, 64, FetchOp::kCompareSwap, 100, 12);
+    ASSERT_EQ(run(*link, swap), HANARE_STATUS_OK);
+    EXPECT_EQ(swap.value(), 12u);
+    Fetch narrow(all, 64, FetchOp::kAnd, 0xf0);
+    narrow.width = 4;
+    ASSERT_EQ(run(*link, narrow), HANARE_STATUS_OK);
+    EXPECT_EQ(narrow.value(), 100u);
+    EXPECT_EQ(*word, 100u & 0xf0u);
+    EXPECT_EQ(run(*link, Fetch(all, 65, FetchOp::kAdd, 1)), HANARE_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(run(*link, Fetch(all, kBytes - 4, FetchOp::kAdd, 1)), HANARE_STATUS_OUT_OF_RANGE);
+    EXPECT_EQ(run(*link, Fetch(read_only, 64, FetchOp::kAdd, 1)), HANARE_STATUS_PERMISSION);
+    EXPECT_EQ(*word, 100u & 0xf0u);
+}
+
+TEST_P(Tcp, WhatIsRefusedChangesNothingAndConcernsNobodyElse) {
+    memory.back() = std::byte{42};
+    Capability forged = all;
+    forged.key.words[1] ^= 1;
+    const std::vector<std::byte> data = random_bytes(prng, 200'000);
+    const std::vector<std::byte> before = memory;
+    EXPECT_EQ(run(*link, Put(forged, 0, data)), HANARE_STATUS_BAD_KEY);
+    EXPECT_EQ(run(*link, Put(read_only, 0, data)), HANARE_STATUS_PERMISSION);
+    EXPECT_EQ(run(*link, Put(all, kBytes - 10, std::span(data).first(2000))),
+              HANARE_STATUS_OUT_OF_RANGE);
+    EXPECT_EQ(run(*link, Put(all, kBytes + 1, {})), HANARE_STATUS_OUT_OF_RANGE);
+    EXPECT_EQ(run(*link, Put(all, UINT64_MAX, std::span(data).first(1))),
+              HANARE_STATUS_OUT_OF_RANGE);
+    EXPECT_TRUE(memory == before);
+    ASSERT_TRUE(regions.revoke(region));
+    std::vector<std::byte> seen(10);
+    EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_BAD_KEY);
+    EXPECT_EQ(run(*link, Get(regions.capability(region, kRead).value(), kBytes - 10, seen)),
+              HANARE_STATUS_OK);
+    EXPECT_EQ(seen.back(), std::byte{42});
+}
+
+// Answers that are no data where data was expected, between others, of all sizes.
+TEST_P(Tcp, RefusedGetsBetweenOthers) {
+    std::ranges::copy(random_bytes(prng, kBytes), memory.begin());
+    Capability forged = all;
+    forged.key.words[0] ^= 1;
+    for (int round = 0; round < 40; ++round) {
+        std::vector<std::vector<std::byte>> seen;
+        std::vector<std::unique_ptr<Get>> calls;
+        for (int i = 0; i < 60; ++i) {
+            seen.emplace_back(prng.below(3) == 0 ? prng.below(200'000) : prng.below(500));
+        }
+        for (std::vector<std::byte>& each : seen) {
+            calls.push_back(std::make_unique<Get>(prng.below(3) == 0 ? forged : all, 100, each));
+            link->post(*calls.back());
+        }
+        for (size_t i = 0; i < calls.size(); ++i) {
+            const bool is_good = calls[i]->capability.key == all.key;
+            EXPECT_EQ(link->wait(*calls[i]), is_good ? HANARE_STATUS_OK : HANARE_STATUS_BAD_KEY);
+            if (!is_good) continue;
+            EXPECT_TRUE(std::equal(seen[i].begin(), seen[i].end(), memory.begin() + 100));
+        }
+    }
+}
+
+class TcpQueue : public Tcp {
+protected:
+    static constexpr size_t kQueueBytes = Fifo::kHeaderBytes + 8192;
+    alignas(Fifo::kAlignment) std::byte queue_memory[kQueueBytes];
+    hanare_status formatted = Fifo::format(queue_memory);
+    uint32_t queue = regions.expose(queue_memory, kPush | kPop).value();
+    Capability push_only = regions.capability(queue, kPush).value();
+    Capability pop_only = regions.capability(queue, kPop).value();
+};
+
+TEST_P(TcpQueue, PushAndPop) {
+    std::vector<std::byte> room(kMessageBytesMax);
+    EXPECT_EQ(run(*link, Pop(pop_only, room)), HANARE_STATUS_EMPTY);
+    std::vector<std::vector<std::byte>> messages;
+    for (const size_t bytes : {size_t{0}, size_t{1}, size_t{100}, size_t{kMessageBytesMax}}) {
+        messages.push_back(random_bytes(prng, bytes));
+        EXPECT_EQ(run(*link, Push(push_only, messages.back())), HANARE_STATUS_OK);
+    }
+    for (const std::vector<std::byte>& message : messages) {
+        Pop pop(pop_only, room);
+        EXPECT_EQ(run(*link, pop), HANARE_STATUS_OK);
+        ASSERT_EQ(pop.value(), message.size());
+        EXPECT_TRUE(std::equal(message.begin(), message.end(), room.begin()));
+    }
+    EXPECT_EQ(run(*link, Push(pop_only, {})), HANARE_STATUS_PERMISSION);
+    EXPECT_EQ(run(*link, Pop(push_only, room)), HANARE_STATUS_PERMISSION);
+    EXPECT_EQ(run(*link, Push(all, {})), HANARE_STATUS_PERMISSION);
+    EXPECT_EQ(run(*link, Push(push_only, random_bytes(prng, kMessageBytesMax + 1))),
+              HANARE_STATUS_OUT_OF_RANGE);
+    const auto message = random_bytes(prng, 50);
+    EXPECT_EQ(run(*link, Push(push_only, message)), HANARE_STATUS_OK);
+    Pop small(pop_only, std::span(room).first(49));
+    EXPECT_EQ(run(*link, small), HANARE_STATUS_OUT_OF_RANGE);
+    EXPECT_EQ(small.value(), 50u);
+    EXPECT_EQ(run(*link, Pop(pop_only, room)), HANARE_STATUS_OK);
+}
+
+TEST_P(TcpQueue, FullIsAnAnswer) {
+    const auto message = random_bytes(prng, 1000);
+    int pushed = 0;
+    hanare_status status = HANARE_STATUS_OK;
+    while ((status = run(*link, Push(push_only, message))) == HANARE_STATUS_OK) ++pushed;
+    EXPECT_EQ(status, HANARE_STATUS_FULL);
+    EXPECT_EQ(pushed, 8192 / 1008);
+    std::vector<std::byte> nonsense(64);
+    const uint32_t no_queue = regions.expose(nonsense, kPush).value();
+    EXPECT_EQ(run(*link, Push(regions.capability(no_queue, kPush).value(), message)),
+              HANARE_STATUS_CORRUPT);
+}
+
+// Answers that are shorter than the room for them, between others.
+TEST_P(TcpQueue, ManyAtATime) {
+    for (int round = 0; round < 30; ++round) {
+        std::vector<std::vector<std::byte>> messages;
+        std::vector<std::vector<std::byte>> rooms(20, std::vector<std::byte>(kMessageBytesMax));
+        std::vector<std::unique_ptr<Call>> calls;
+        for (int i = 0; i < 10; ++i) messages.push_back(random_bytes(prng, prng.below(600)));
+        for (const auto& message : messages) {
+            calls.push_back(std::make_unique<Push>(push_only, message));
+        }
+        for (auto& room : rooms) {
+            calls.push_back(std::make_unique<Pop>(pop_only, room));
+            calls.push_back(std::make_unique<Get>(all, 5, std::span(room).last(prng.below(9))));
+        }
+        for (const auto& call : calls) link->post(*call);
+        for (size_t i = 0; i < calls.size(); ++i) {
+            const bool finds_nothing =
+                calls[i]->kind == Kind::kPop && (i - messages.size()) / 2 >= messages.size();
+            EXPECT_EQ(link->wait(*calls[i]),
+                      finds_nothing ? HANARE_STATUS_EMPTY : HANARE_STATUS_OK);
+        }
+        for (size_t i = 0; i < messages.size(); ++i) {
+            EXPECT_TRUE(std::equal(messages[i].begin(), messages[i].end(), rooms[i].begin()));
+        }
+    }
+}
+
+TEST_P(Tcp, OperationsTakeEffectInTheirOrder) {
+    std::vector<std::vector<std::byte>> data;
+    for (int i = 0; i < 300; ++i) data.push_back(random_bytes(prng, 1 + prng.below(5000)));
+    std::vector<std::unique_ptr<Call>> calls;
+    std::vector<std::byte> seen(5000);
+    std::vector<std::byte> expected(5000);
+    for (const std::vector<std::byte>& each : data) {
+        calls.push_back(std::make_unique<Put>(all, 0, each));
+        std::copy(each.begin(), each.end(), expected.begin());
+    }
+    calls.push_back(std::make_unique<Get>(all, 0, seen));
+    for (const auto& call : calls) link->post(*call);
+    EXPECT_EQ(link->wait(*calls.back()), HANARE_STATUS_OK);
+    EXPECT_TRUE(seen == expected);
+    for (const auto& call : calls) EXPECT_TRUE(call->is_done());
+}
+
+TEST_P(Tcp, ManyThreadsOnOneLink) {
+    constexpr int kThreads = 8;
+    constexpr int kRounds = 300;
+    auto* const word = reinterpret_cast<uint64_t*>(memory.data());
+    {
+        std::vector<std::jthread> threads;
+        for (int number = 0; number < kThreads; ++number) {
+            threads.emplace_back([&, number] {
+                Prng own(static_cast<uint64_t>(number));
+                const size_t at = 4096 + static_cast<size_t>(number) * 200'000;
+                for (int round = 0; round < kRounds; ++round) {
+                    const std::vector<std::byte> data =
+                        random_bytes(own, own.below(round % 20 == 0 ? 200'000 : 300));
+                    std::vector<std::byte> seen(data.size());
+                    Put put(all, at, data);
+                    Get get(all, at, seen);
+                    Fetch add(all, 0, FetchOp::kAdd, 1);
+                    for (Operation* each :
+                         {static_cast<Operation*>(&put), static_cast<Operation*>(&get),
+                          static_cast<Operation*>(&add)}) {
+                        link->post(*each);
+                    }
+                    EXPECT_EQ(link->wait(get), HANARE_STATUS_OK);
+                    EXPECT_EQ(link->wait(add), HANARE_STATUS_OK);
+                    EXPECT_EQ(link->wait(put), HANARE_STATUS_OK);
+                    EXPECT_TRUE(seen == data);
+                }
+            });
+        }
+    }
+    EXPECT_EQ(*word, static_cast<uint64_t>(kThreads) * kRounds);
+}
+
+// What is written by hand is not sealed.
+class TcpOpen : public Tcp {};
+
+// Bytes that are no requests end their connection and no other.
+TEST_P(TcpOpen, NonsenseEndsTheConnection) {
+    RequestHeader good = {.kind = Kind::kGet, .bytes = 1, .capability = all};
+    seal(good);
+    std::vector<RequestHeader> bad(8, good);
+    bad[0].version = kWireVersion + 1;
+    bad[1].kind = static_cast<Kind>(99);
+    bad[2].bytes = kRequestBytesMax + 1;
+    bad[3].sequence = 1;
+    bad[4] = {.kind = Kind::kFetch, .width = 3, .bytes = 3, .capability = all};
+    bad[5] = {.kind = Kind::kFetch, .fetch_op = static_cast<FetchOp>(7), .width = 8, .bytes = 8};
+    bad[6].kind = static_cast<Kind>(0);
+    for (size_t i = 0; i < bad.size(); ++i) {
+        seal(bad[i]);
+        if (i == 7) bad[i].offset ^= 1;  // not what was sealed
+        const sys::FileDescriptor socket =
+            sys::connect_tcp("127.0.0.1", service->port(), kConnectMs).value();
+        const sys::Part part = {reinterpret_cast<std::byte*>(&bad[i]), sizeof bad[i]};
+        ASSERT_EQ(sys::send_parts(socket.number(), {&part, 1}), sizeof bad[i]);
+        ASSERT_TRUE(sys::wait_for_socket(socket.number(), {.to_read = true}, kConnectMs).to_read);
+        std::byte answer[64];
+        const sys::Part room = {answer, sizeof answer};
+        EXPECT_LE(sys::receive_parts(socket.number(), {&room, 1}), 0) << i;
+    }
+    std::vector<std::byte> seen(1);
+    EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_OK);
+}
+
+// Cut off in the middle: what has come of a large put may be there, and nothing else.
+TEST_P(TcpOpen, HalfARequest) {
+    for (const uint32_t carried : {1000u, 20'000u}) {
+        RequestHeader header = {.kind = Kind::kPut, .bytes = carried, .capability = all};
+        seal(header);
+        std::vector<std::byte> frame(sizeof header + carried, std::byte{7});
+        std::memcpy(frame.data(), &header, sizeof header);
+        for (const size_t bytes : {size_t{1}, sizeof header - 1, sizeof header + carried / 2}) {
+            const sys::FileDescriptor socket =
+                sys::connect_tcp("127.0.0.1", service->port(), kConnectMs).value();
+            const sys::Part part = {frame.data(), bytes};
+            ASSERT_EQ(sys::send_parts(socket.number(), {&part, 1}), bytes);
+            ASSERT_EQ(shutdown(socket.number(), SHUT_WR), 0);
+            // The service has seen the end when it closes.
+            ASSERT_TRUE(
+                sys::wait_for_socket(socket.number(), {.to_read = true}, kConnectMs).to_read);
+            const bool may_be_there = carried == 20'000 && bytes > sizeof header;
+            const size_t from = may_be_there ? carried / 2 : 0;
+            std::vector<std::byte> seen(carried - from);
+            EXPECT_EQ(run(*link, Get(all, from, seen)), HANARE_STATUS_OK);
+            EXPECT_TRUE(seen == std::vector<std::byte>(seen.size())) << carried << " " << bytes;
+        }
+    }
+}
+
+// One that always has something to do does not keep the service from another.
+TEST_P(Tcp, BusyPeersLeaveTimeForOthers) {
+    std::atomic<bool> is_over{false};
+    std::vector<std::byte> data(1 << 20);
+    const auto busy = connect();
+    std::jthread putter([&] {
+        while (!is_over) EXPECT_EQ(run(*busy, Put(all, 0, data)), HANARE_STATUS_OK);
+    });
+    for (int i = 0; i < 50; ++i) {
+        const auto fresh = connect();
+        std::vector<std::byte> seen(100);
+        EXPECT_EQ(run(*fresh, Get(all, 2 << 20, seen)), HANARE_STATUS_OK);
+        EXPECT_EQ(run(*link, Get(all, 2 << 20, seen)), HANARE_STATUS_OK);
+    }
+    is_over = true;
+}
+
+TEST_P(Tcp, WhatMakesNoSenseIsRefusedHere) {
+    Fetch odd(all, 0, FetchOp::kAdd, 1);
+    odd.width = 2;
+    EXPECT_EQ(run(*link, odd), HANARE_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(run(*link, Fetch(all, 0, static_cast<FetchOp>(9), 1)),
+              HANARE_STATUS_INVALID_ARGUMENT);
+    std::vector<std::byte> data(131'072, std::byte{1});
+    EXPECT_EQ(run(*link, Put(all, UINT64_MAX - 65'535, data)), HANARE_STATUS_OUT_OF_RANGE);
+    EXPECT_EQ(memory[0], std::byte{0});
+    EXPECT_FALSE(link->is_lost());
+}
+
+TEST_P(Tcp, AFailingSocketEndsTheLink) {
+    sys::inject::arm(sys::inject::Call::kSend, EIO);
+    std::vector<std::byte> seen(10);
+    EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_PEER_LOST);
+    sys::inject::disarm_all();
+    link = connect();
+    EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_OK);
+}
+
+// Signals come while a thread waits, and are handled.
+TEST_P(Tcp, WaitingLeavesTimeForSignals) {
+    static std::atomic<int> handled{0};
+    struct sigaction action = {};
+    action.sa_handler = [](int) { handled.fetch_add(1); };
+    struct sigaction before = {};
+    ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+    handled = 0;
+    service->stop();  // so that nobody answers
+    thread.join();
+    std::vector<std::byte> seen(10);
+    Get get(all, 0, seen);
+    get.deadline_ns = sys::now_ns() + 400 * kNsPerMs;
+    const pthread_t waiting = pthread_self();
+    std::jthread killer([&] {
+        while (handled.load() < 3 && sys::now_ns() < get.deadline_ns) {
+            pthread_kill(waiting, SIGUSR1);
+            std::this_thread::yield();
+        }
+    });
+    EXPECT_EQ(run(*link, get), HANARE_STATUS_TIMEOUT);
+    EXPECT_GE(handled.load(), 3);
+    killer.join();
+    sigaction(SIGUSR1, &before, nullptr);
+}
+
+std::string name_of(const testing::TestParamInfo<Kept>& info) {
+    switch (info.param) {
+        case Kept::kOpen: return "Open";
+        case Kept::kAuthenticated: return "Authenticated";
+        case Kept::kSealed: return "Sealed";
+    }
+    return "";
+}
+constexpr auto kAllKept = {Kept::kOpen, Kept::kAuthenticated, Kept::kSealed};
+INSTANTIATE_TEST_SUITE_P(All, Tcp, testing::ValuesIn(kAllKept), name_of);
+INSTANTIATE_TEST_SUITE_P(All, TcpQueue, testing::ValuesIn(kAllKept), name_of);
+INSTANTIATE_TEST_SUITE_P(All, TcpOpen, testing::Values(Kept::kOpen), name_of);
+
+// Only who knows the secret is served.
+class TcpSecret : public testing::Test {
+protected:
+    ~TcpSecret() override { service->stop(); }
+    Result<std::unique_ptr<TcpLink>> connect(const std::optional<Secret>& with) const {
+        return TcpLink::connect({.host = "127.0.0.1",
+                                 .port = service->port(),
+                                 .secret = with,
+                                 .spin_us = kSpinUs,
+                                 .timeout_ms = kConnectMs});
+    }
+
+    std::vector<std::byte> memory = std::vector<std::byte>(100'000, std::byte{3});
+    ExposedRegions regions;
+    Capability read = regions.capability(regions.expose(memory, kRead).value(), kRead).value();
+    const Secret secret = Secret::make().value();
+    std::unique_ptr<TcpService> service = open_service(regions, secret).value();
+    std::jthread thread{[this] { service->run(); }};
+};
+
+// Until one side ends.  Of what the source sends after its handshake (whose last message the target
+// does not answer) one byte is another.
+void pass_on(int source, int target, size_t changed_byte) {
+    std::vector<std::byte> room(200'000);
+    size_t turns_of_target = 0;
+    size_t passed = 0;
+    for (;;) {
+        pollfd both[2] = {{source, POLLIN, 0}, {target, POLLIN, 0}};
+        if (poll(both, 2, kConnectMs) <= 0) return;
+        for (int side = 0; side < 2; ++side) {
+            if (both[side].revents == 0) continue;
+            const ssize_t got = recv(both[side].fd, room.data(), room.size(), 0);
+            if (got <= 0) return;
+            auto bytes = std::span(room).first(static_cast<size_t>(got));
+            if (side == 1) ++turns_of_target;
+            if (side == 0 && turns_of_target > 0) {
+                // The first is the end of the handshake.
+                const size_t begin = passed;
+                passed += bytes.size();
+                const size_t at = kFinishedBytes + changed_byte;
+                if (at >= begin && at < passed) bytes[at - begin] ^= std::byte{1};
+            }
+            size_t sent = 0;
+            while (sent < bytes.size()) {
+                pollfd other = {both[1 - side].fd, POLLOUT, 0};
+                if (poll(&other, 1, kConnectMs) <= 0) return;
+                const ssize_t moved =
+                    send(other.fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+                if (moved < 0) return;
+                sent += static_cast<size_t>(moved);
+            }
+        }
+    }
+}
+
+TEST_F(TcpSecret, WhoKnowsItIsServed) {
+    const auto link = connect(secret).value();
+    std::vector<std::byte> seen(memory.size());
+    EXPECT_EQ(run(*link, Get(read, 0, seen)), HANARE_STATUS_OK);
+    EXPECT_TRUE(seen == memory);
+}
+
+TEST_F(TcpSecret, OthersAreNot) {
+    const auto impostor = connect(Secret::make().value());
+    ASSERT_FALSE(impostor);
+    EXPECT_EQ(impostor.error().status, HANARE_STATUS_BAD_KEY);
+    std::vector<std::byte> seen(10);
+    EXPECT_EQ(run(*connect({}).value(), Get(read, 0, seen)), HANARE_STATUS_PEER_LOST);
+    EXPECT_EQ(seen, std::vector<std::byte>(10));
+}
+
+TEST_F(TcpSecret, WhoSaysNothingHoldsUpNobody) {
+    std::vector<sys::FileDescriptor> silent;
+    for (size_t i = 0; i < TcpService::kStrangersMax + 20; ++i) {
+        silent.push_back(sys::connect_tcp("127.0.0.1", service->port(), kConnectMs).value());
+    }
+    std::vector<std::byte> seen(10);
+    EXPECT_EQ(run(*connect(secret).value(), Get(read, 0, seen)), HANARE_STATUS_OK);
+    // The oldest were dropped.
+    EXPECT_TRUE(
+        sys::wait_for_socket(silent.front().number(), {.to_read = true}, kConnectMs).to_read);
+}
+
+// In between somebody changes one bit of what passes: nothing of it gets anywhere.
+TEST_F(TcpSecret, ChangedOnTheWay) {
+    std::vector<std::byte> there(100'000);
+    const Capability write =
+        regions.capability(regions.expose(there, kWrite).value(), kWrite).value();
+    const sys::FileDescriptor listener = sys::listen_tcp("127.0.0.1", 0).value();
+    for (const size_t changed_byte : {size_t{5}, size_t{60}, size_t{90}, size_t{50'000}}) {
+        std::jthread between([&] {
+            sys::wait_for_socket(listener.number(), {.to_read = true}, kConnectMs);
+            const sys::FileDescriptor source = sys::accept_tcp(listener);
+            const sys::FileDescriptor target =
+                sys::connect_tcp("127.0.0.1", service->port(), kConnectMs).value();
+            pass_on(source.number(), target.number(), changed_byte);
+        });
+        const auto link = TcpLink::connect({.host = "127.0.0.1",
+                                            .port = sys::port_of(listener).value(),
+                                            .secret = secret,
+                                            .protection = Protection::kSealed,
+                                            .spin_us = kSpinUs,
+                                            .timeout_ms = kConnectMs})
+                              .value();
+        const std::vector<std::byte> data(100'000, std::byte{1});
+        EXPECT_EQ(run(*link, Put(write, 0, data)), HANARE_STATUS_PEER_LOST) << changed_byte;
+        EXPECT_TRUE(std::ranges::all_of(std::span(there).first(65'536),
+                                        [](std::byte byte) { return byte == std::byte{0}; }));
+    }
+}
+
+// The peer that is asked, in a process of its own.
+class TcpPeer : public testing::Test {
+protected:
+    void SetUp() override {
+        int pipe_ends[2];
+        ASSERT_EQ(pipe(pipe_ends), 0);
+        child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) serve(pipe_ends[1]);
+        close(pipe_ends[1]);
+        ASSERT_EQ(read(pipe_ends[0], &told, sizeof told), static_cast<ssize_t>(sizeof told));
+        close(pipe_ends[0]);
+        link = connect_to(told.port);
+        std::vector<std::byte> seen(1);
+        ASSERT_EQ(run(*link, Get(told.all, 0, seen)), HANARE_STATUS_OK);
+    }
+    ~TcpPeer() override {
+        link.reset();
+        if (child <= 0) return;
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    }
+
+    [[noreturn]] void serve(int output) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        std::vector<std::byte> memory(kBytes);
+        ExposedRegions regions;
+        const uint32_t region = regions.expose(memory, kRead | kWrite).value();
+        const auto service = open_service(regions).value();
+        told = {service->port(), regions.capability(region, kRead | kWrite).value()};
+        if (write(output, &told, sizeof told) != sizeof told) _exit(1);
+        close(output);
+        service->run();
+        _exit(0);
+    }
+    void stop() {
+        kill(child, SIGSTOP);
+        int status = 0;
+        ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+        ASSERT_TRUE(WIFSTOPPED(status));
+    }
+
+    static constexpr size_t kBytes = 64 << 20;
+    struct Told {
+        uint16_t port = 0;
+        Capability all;
+    } told;
+    pid_t child = -1;
+    std::unique_ptr<TcpLink> link;
+};
+
+TEST_F(TcpPeer, Killed) {
+    stop();
+    std::vector<std::byte> data(kBytes);
+    std::vector<std::byte> seen(100);
+    Put put(told.all, 0, data);
+    Get get(told.all, 0, seen);
+    const Ended ended{*link};
+    link->post(put);
+    link->post(get);
+    EXPECT_FALSE(link->test(put));
+    kill(child, SIGKILL);
+    EXPECT_EQ(link->wait(get), HANARE_STATUS_PEER_LOST);
+    EXPECT_EQ(link->wait(put), HANARE_STATUS_PEER_LOST);
+    EXPECT_TRUE(link->is_lost());
+    EXPECT_EQ(run(*link, Get(told.all, 0, seen)), HANARE_STATUS_PEER_LOST);
+}
+
+TEST_F(TcpPeer, StoppedForAWhile) {
+    stop();
+    std::vector<std::byte> data(2000, std::byte{1});
+    std::vector<std::byte> seen(100);
+    std::vector<std::byte> late(100'000, std::byte{9});
+    Put put(told.all, 0, data);
+    Get impatient(told.all, 0, seen);
+    Get patient(told.all, 0, late);
+    impatient.deadline_ns = sys::now_ns() + 30 * kNsPerMs;
+    link->post(put);
+    link->post(impatient);
+    link->post(patient);
+    EXPECT_EQ(link->wait(impatient), HANARE_STATUS_TIMEOUT);
+    seen.assign(100, std::byte{77});
+    kill(child, SIGCONT);
+    EXPECT_EQ(link->wait(patient), HANARE_STATUS_OK);
+    EXPECT_EQ(link->wait(put), HANARE_STATUS_OK);
+    EXPECT_EQ(late[1999], std::byte{1});
+    EXPECT_EQ(late[2000], std::byte{0});
+    // What came for the one that had given up went nowhere.
+    EXPECT_EQ(seen, std::vector<std::byte>(100, std::byte{77}));
+}
+
+TEST_F(TcpPeer, StoppedWhileAPutIsUnderWay) {
+    stop();
+    std::vector<std::byte> data(kBytes);
+    std::vector<std::byte> seen(1);
+    Put put(told.all, 0, data);
+    Get get(told.all, 0, seen);
+    put.deadline_ns = sys::now_ns() + 50 * kNsPerMs;
+    link->post(put);
+    link->post(get);
+    EXPECT_EQ(link->wait(put), HANARE_STATUS_TIMEOUT);
+    kill(child, SIGCONT);
+    const hanare_status status = link->wait(get);
+    // Where half of a request was sent there is no going on.
+    EXPECT_TRUE(status == HANARE_STATUS_OK || status == HANARE_STATUS_PEER_LOST) << status;
+    EXPECT_EQ(link->is_lost(), status == HANARE_STATUS_PEER_LOST);
+}
+
+TEST(TcpAddress, NobodyThere) {
+    ExposedRegions regions;
+    uint16_t port = 0;
+    {
+        const auto service = open_service(regions).value();
+        port = service->port();
+    }
+    const auto socket = sys::connect_tcp("127.0.0.1", port, kConnectMs);
+    ASSERT_FALSE(socket);
+    EXPECT_EQ(socket.error().status, HANARE_STATUS_PEER_LOST);
+    EXPECT_EQ(sys::connect_tcp("here", port, kConnectMs).error().status,
+              HANARE_STATUS_INVALID_ARGUMENT);
+    const Secret secret = Secret::make().value();
+    EXPECT_EQ(open_service(regions, secret, "198.51.100.1").error().status, HANARE_STATUS_SYSTEM);
+    EXPECT_EQ(open_service(regions, {}, "198.51.100.1").error().status, HANARE_STATUS_PERMISSION);
+    EXPECT_EQ(open_service(regions, {}, "0.0.0.0").error().status, HANARE_STATUS_PERMISSION);
+    EXPECT_TRUE(sys::is_loopback("127.8.9.1") && sys::is_loopback("::1"));
+    EXPECT_FALSE(sys::is_loopback("10.0.0.1") || sys::is_loopback("::2") || sys::is_loopback(""));
+}
+
+}  // namespace
+}  // namespace hanare::fabric

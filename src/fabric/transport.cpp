@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "fabric/frame_cipher.hpp"
+
+namespace hanare::fabric {
+namespace {
+
+// Of a frame: bytes that are sealed in it, these sealed, the tag.
+using Length = uint32_t;
+constexpr size_t kAroundFrame = sizeof(Length) + FrameCipher::kTagBytes;
+constexpr size_t kSealedBytesMax = Transport::kFrameBytesMax + kAroundFrame;
+
+}  // namespace
+
+struct Transport::Sealed {
+    Sealed(FrameCipher sealer_, FrameCipher opener_, Opening opening_)
+        : sealer(std::move(sealer_)), opener(std::move(opener_)), opening(opening_) {}
+
+    FrameCipher sealer;
+    FrameCipher opener;
+    const Opening opening;
+    // A frame on its way out.
+    std::array<std::byte, kSealedBytesMax> out;
+    size_t out_begin = 0;
+    size_t out_end = 0;
+    // Frames that have come, the last one perhaps not as a whole.
+    std::array<std::byte, 2 * kSealedBytesMax> in;
+    size_t in_begin = 0;
+    size_t in_end = 0;
+    // What was opened and had no place.
+    std::array<std::byte, kFrameBytesMax> plain;
+    size_t plain_begin = 0;
+    size_t plain_end = 0;
+
+    size_t in_bytes() const noexcept { return in_end - in_begin; }
+};
+
+Transport::Transport(sys::FileDescriptor socket) : socket_(std::move(socket)) {}
+
+Transport::~Transport() = default;
+
+Result<void> Transport::seal_with(const SessionKeys& keys, Handshake::Side side, Opening opening) {
+    const bool is_source = side == Handshake::Side::kSource;
+    HANARE_TRY_ASSIGN(FrameCipher sealer,
+                      FrameCipher::make(is_source ? keys.to_target : keys.to_source));
+    HANARE_TRY_ASSIGN(FrameCipher opener,
+                      FrameCipher::make(is_source ? keys.to_source : keys.to_target));
+    sealed_ = std::make_unique<Sealed>(std::move(sealer), std::move(opener), opening);
+    return {};
+}
+
+// ---- sending
+
+ptrdiff_t Transport::send(std::span<const sys::Part> parts) noexcept {
+    if (sealed_ == nullptr) return sys::send_parts(socket_.number(), parts);
+    if (const int error = flush(); error != 0) return error;
+    Sealed& to = *sealed_;
+    size_t offered = 0;
+    for (const sys::Part& part : parts) offered += part.bytes;
+    const auto length = static_cast<Length>(std::min(offered, kFrameBytesMax));
+    if (length == 0) return 0;
+    std::memcpy(to.out.data(), &length, sizeof length);
+    to.sealer.begin(std::as_bytes(std::span(&length, 1)));
+    size_t at = sizeof length;
+    size_t left = length;
+    for (const sys::Part& part : parts) {
+        const size_t bytes = std::min(part.bytes, left);
+        to.sealer.seal(part.address, to.out.data() + at, bytes);
+        at += bytes;
+        left -= bytes;
+    }
+    to.sealer.end_sealing(to.out.data() + at);
+    to.out_begin = 0;
+    to.out_end = at + FrameCipher::kTagBytes;
+    const int error = flush();
+    return error == 0 || error == -EAGAIN ? static_cast<ptrdiff_t>(length) : error;
+}
+
+int Transport::flush() noexcept {
+    if (sealed_ == nullptr) return 0;
+    Sealed& to = *sealed_;
+    while (to.out_begin != to.out_end) {
+        const sys::Part part = {to.out.data() + to.out_begin, to.out_end - to.out_begin};
+        const ptrdiff_t moved = sys::send_parts(socket_.number(), {&part, 1});
+        if (moved < 0) return static_cast<int>(moved);
+        to.out_begin += static_cast<size_t>(moved);
+    }
+    return 0;
+}
+
+// ---- receiving
+
+ptrdiff_t Transport::receive(std::span<const sys::Part> parts) noexcept {
+    if (sealed_ == nullptr) return sys::receive_parts(socket_.number(), parts);
+    Sealed& from = *sealed_;
+    ptrdiff_t moved = 0;
+    if (from.plain_begin == from.plain_end) {
+        while (!has_whole_frame()) {
+            if (!has_good_length()) return -EBADMSG;
+            if (const ptrdiff_t more = receive_sealed(); more <= 0) return more;
+        }
+        moved = open_frame(parts);
+    }
+    if (moved == 0) moved = take_plain(parts);
+    has_received_.store(from.plain_begin != from.plain_end || has_whole_frame());
+    return moved;
+}
+
+ptrdiff_t Transport::receive_sealed() noexcept {
+    Sealed& from = *sealed_;
+    std::memmove(from.in.data(), from.in.data() + from.in_begin, from.in_bytes());
+    from.in_end -= from.in_begin;
+    from.in_begin = 0;
+    const sys::Part rest = {from.in.data() + from.in_end, from.in.size() - from.in_end};
+    const ptrdiff_t moved = sys::receive_parts(socket_.number(), {&rest, 1});
+    if (moved > 0) from.in_end += static_cast<size_t>(moved);
+    return moved;
+}
+
+// Of the oldest frame, 0 while it is not known.
+uint32_t Transport::frame_bytes() const noexcept {
+    Length length = 0;
+    if (sealed_->in_bytes() >= sizeof length) {
+        std::memcpy(&length, sealed_->in.data() + sealed_->in_begin, sizeof length);
+    }
+    return length;
+}
+
+bool Transport::has_good_length() const noexcept {
+    if (sealed_->in_bytes() < sizeof(Length)) return true;
+    return frame_bytes() != 0 && frame_bytes() <= kFrameBytesMax;
+}
+
+bool Transport::has_whole_frame() const noexcept {
+    return frame_bytes() != 0 && has_good_length() &&
+           sealed_->in_bytes() >= frame_bytes() + kAroundFrame;
+}
+
+// The oldest one.  How much of it went into the parts straight away; the rest is in `plain`.
+ptrdiff_t Transport::open_frame(std::span<const sys::Part> parts) noexcept {
+    Sealed& from = *sealed_;
+    const Length length = frame_bytes();
+    const std::byte* at = from.in.data() + from.in_begin + sizeof length;
+    from.opener.begin(std::as_bytes(std::span(&length, 1)));
+    size_t left = length;
+    if (from.opening == Opening::kStraight) {
+        for (const sys::Part& part : parts) {
+            const size_t bytes = std::min(part.bytes, left);
+            from.opener.open(at, part.address, bytes);
+            at += bytes;
+            left -= bytes;
+        }
+    }
+    from.opener.open(at, from.plain.data(), left);
+    const bool is_genuine = from.opener.end_opening(at + left);
+    from.in_begin += length + kAroundFrame;
+    from.plain_begin = 0;
+    from.plain_end = is_genuine ? left : 0;
+    return is_genuine ? static_cast<ptrdiff_t>(length - left) : -EBADMSG;
+}
+
+ptrdiff_t Transport::take_plain(std::span<const sys::Part> parts) noexcept {
+    Sealed& from = *sealed_;
+    size_t taken = 0;
+    for (const sys::Part& part : parts) {
+        const size_t bytes = std::min(part.bytes, from.plain_end - from.plain_begin);
+        if (bytes == 0) continue;
+        std::memcpy(part.address, from.plain.data() + from.plain_begin, bytes);
+        from.plain_begin += bytes;
+        taken += bytes;
+    }
+    return static_cast<ptrdiff_t>(taken);
+}
+
+}  // namespace hanare::fabric

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transport.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.hpp"
+#include "fabric/frame_cipher.hpp"
+
+namespace hanare::fabric {
+namespace {
+
+SessionKeys some_keys() {
+    SessionKeys keys = {};
+    keys.to_target.key.fill(std::byte{1});
+    keys.to_source.key.fill(std::byte{2});
+    return keys;
+}
+
+// A source and a target; or one of them and bare bytes.
+struct Pair {
+    Pair() {
+        int ends[2];
+        EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+        source.emplace(sys::FileDescriptor(ends[0]));
+        target.emplace(sys::FileDescriptor(ends[1]));
+    }
+    void seal(Transport::Opening opening) {
+        EXPECT_TRUE(source->seal_with(some_keys(), Handshake::Side::kSource,
+                                      Transport::Opening::kStraight));
+        EXPECT_TRUE(target->seal_with(some_keys(), Handshake::Side::kTarget, opening));
+    }
+    std::optional<Transport> source;
+    std::optional<Transport> target;
+};
+
+std::array<sys::Part, 3> parts_of(std::span<std::byte> data, Prng& prng) {
+    const size_t first = prng.below(data.size() + 1);
+    const size_t second = prng.below(data.size() - first + 1);
+    return {{{data.data(), first},
+             {data.data() + first, second},
+             {data.data() + first + second, data.size() - first - second}}};
+}
+
+void check_stream(Pair& pair, uint64_t bytes_max) {
+    Prng prng(bytes_max);
+    std::deque<std::byte> under_way;
+    for (int turn = 0; turn < 2000; ++turn) {
+        std::vector<std::byte> data(1 + prng.below(bytes_max));
+        if (prng.below(2) == 0) {
+            for (std::byte& byte : data) byte = static_cast<std::byte>(prng.next());
+            const ptrdiff_t taken = pair.source->send(parts_of(data, prng));
+            if (taken == -EAGAIN) continue;
+            ASSERT_GT(taken, 0);
+            under_way.insert(under_way.end(), data.begin(), data.begin() + taken);
+        } else {
+            const ptrdiff_t got = pair.target->receive(parts_of(data, prng));
+            if (got == -EAGAIN) {
+                ASSERT_FALSE(pair.target->has_received());
+                const int flushed = pair.source->flush();
+                ASSERT_TRUE(flushed == 0 || flushed == -EAGAIN);
+                continue;
+            }
+            ASSERT_GT(got, 0);
+            ASSERT_LE(static_cast<size_t>(got), under_way.size());
+            ASSERT_TRUE(std::equal(data.begin(), data.begin() + got, under_way.begin()));
+            under_way.erase(under_way.begin(), under_way.begin() + got);
+        }
+    }
+}
+
+TEST(Transport, AStreamOfBytesHoweverItIsCut) {
+    for (const uint64_t bytes_max : {10, 1000, 100'000}) {
+        Pair open;
+        check_stream(open, bytes_max);
+        for (const auto opening : {Transport::Opening::kStraight, Transport::Opening::kChecked}) {
+            Pair sealed;
+            sealed.seal(opening);
+            check_stream(sealed, bytes_max);
+        }
+    }
+}
+
+// What a source sends, as bytes.
+std::vector<std::byte> sealed_bytes(std::span<std::byte> data) {
+    Pair pair;
+    EXPECT_TRUE(pair.source->seal_with(some_keys(), Handshake::Side::kSource,
+                                       Transport::Opening::kStraight));
+    const sys::Part part = {data.data(), data.size()};
+    EXPECT_EQ(pair.source->send({&part, 1}), static_cast<ptrdiff_t>(data.size()));
+    std::vector<std::byte> bytes(data.size() + 100);
+    const ssize_t got = recv(pair.target->descriptor(), bytes.data(), bytes.size(), 0);
+    EXPECT_GT(got, 0);
+    bytes.resize(static_cast<size_t>(got));
+    return bytes;
+}
+
+// What a target makes of bytes; nothing of what is not genuine gets out.
+ptrdiff_t received_of(std::span<const std::byte> bytes, std::vector<std::byte>& received) {
+    Pair pair;
+    EXPECT_TRUE(pair.target->seal_with(some_keys(), Handshake::Side::kTarget,
+                                       Transport::Opening::kChecked));
+    EXPECT_EQ(send(pair.source->descriptor(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+    shutdown(pair.source->descriptor(), SHUT_WR);
+    received.assign(1000, std::byte{0});
+    ptrdiff_t all = 0;
+    for (;;) {
+        const sys::Part part = {received.data() + all, received.size() - static_cast<size_t>(all)};
+        const ptrdiff_t got = pair.target->receive({&part, 1});
+        if (got <= 0) {
+            received.resize(static_cast<size_t>(all));
+            return got;
+        }
+        all += got;
+    }
+}
+
+TEST(Transport, ChangedCutAndRepeatedFrames) {
+    std::vector<std::byte> data(50, std::byte{9});
+    const std::vector<std::byte> sealed = sealed_bytes(data);
+    ASSERT_EQ(sealed.size(), sizeof(uint32_t) + data.size() + FrameCipher::kTagBytes);
+    std::vector<std::byte> received;
+    EXPECT_EQ(received_of(sealed, received), 0);
+    EXPECT_TRUE(received == data);
+    for (size_t bit = 0; bit < 8 * sealed.size(); ++bit) {
+        std::vector<std::byte> changed = sealed;
+        changed[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
+        EXPECT_LE(received_of(changed, received), 0);
+        EXPECT_TRUE(received.empty()) << bit;
+    }
+    for (size_t bytes = 0; bytes < sealed.size(); ++bytes) {
+        EXPECT_EQ(received_of(std::span(sealed).first(bytes), received), 0);
+        EXPECT_TRUE(received.empty()) << bytes;
+    }
+    std::vector<std::byte> twice = sealed;
+    twice.insert(twice.end(), sealed.begin(), sealed.end());
+    EXPECT_EQ(received_of(twice, received), -EBADMSG);
+    EXPECT_TRUE(received == data);
+}
+
+TEST(Transport, LengthsThatCannotBe) {
+    for (const uint32_t length :
+         {0u, static_cast<uint32_t>(Transport::kFrameBytesMax) + 1, UINT32_MAX}) {
+        std::vector<std::byte> bytes(100);
+        std::memcpy(bytes.data(), &length, sizeof length);
+        std::vector<std::byte> received;
+        EXPECT_EQ(received_of(bytes, received), -EBADMSG) << length;
+        EXPECT_TRUE(received.empty());
+    }
+}
+
+}  // namespace
+}  // namespace hanare::fabric

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a peer sends, in both directions: requests of any content to a target, answers of any
+// content to a source.  Nothing may be touched but the region and the destinations, and every
+// operation ends.
+//
+// The first byte says how much of each header is put right, so that what lies behind the checks is
+// reached, too.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "fabric/fifo.hpp"
+#include "fabric/tcp_connection.hpp"
+#include "fabric/tcp_link.hpp"
+
+namespace hanare::fabric {
+namespace {
+
+enum Help : uint8_t { kSeal = 1, kCapability = 2, kToSource = 4 };
+
+struct Pair {
+    Pair() {
+        int ends[2];
+        HANARE_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+        ours = sys::FileDescriptor(ends[0]);
+        fuzzed = sys::FileDescriptor(ends[1]);
+    }
+    void send(std::span<const uint8_t> bytes) const {
+        [[maybe_unused]] const ssize_t sent =
+            ::send(fuzzed.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
+    void drain() const {
+        char part[4096];
+        while (recv(fuzzed.number(), part, sizeof part, 0) > 0) {
+        }
+    }
+    sys::FileDescriptor ours;
+    sys::FileDescriptor fuzzed;
+};
+
+// Goes through the input as the receiver would, and changes headers.
+template <typename Header, typename Mend>
+void mend_headers(std::vector<uint8_t>& input, Mend mend) {
+    uint32_t number = 0;
+    for (size_t at = 0; at + sizeof(Header) <= input.size(); ++number) {
+        Header header;
+        std::memcpy(&header, input.data() + at, sizeof header);
+        header.sequence = number;
+        const size_t carried = mend(header, number);
+        seal(header);
+        std::memcpy(input.data() + at, &header, sizeof header);
+        at += sizeof header + std::min(carried, input.size());
+    }
+}
+
+void fuzz_target(std::vector<uint8_t> input, uint8_t help) {
+    std::vector<std::byte> memory(8192);
+    ExposedRegions regions;
+    const uint32_t region = regions.expose(memory, kRead | kWrite | kAtomic).value();
+    const Capability all = regions.capability(region, kRead | kWrite | kAtomic).value();
+    alignas(Fifo::kAlignment) std::byte queue[4096];
+    HANARE_ASSERT(Fifo::format(queue) == HANARE_STATUS_OK);
+    const Capability of_queue =
+        regions.capability(regions.expose(queue, kPush | kPop).value(), kPush | kPop).value();
+    if ((help & kSeal) != 0) {
+        mend_headers<RequestHeader>(input, [&](RequestHeader& header, uint32_t) -> size_t {
+            header.version = kWireVersion;
+            header.kind = static_cast<Kind>(1 + static_cast<uint8_t>(header.kind) % 5);
+            if ((help & kCapability) != 0) {
+                const bool is_of_queue = header.kind == Kind::kPush || header.kind == Kind::kPop;
+                header.capability = is_of_queue ? of_queue : all;
+                header.bytes %= is_of_queue ? kMessageBytesMax + 1 : 10'000;
+                header.offset = is_of_queue ? 0 : header.offset % 10'000;
+            }
+            if (header.kind == Kind::kFetch) {
+                header.width = header.width % 2 == 0 ? 4 : 8;
+                header.bytes = header.width;
+                header.fetch_op =
+                    static_cast<FetchOp>(1 + static_cast<uint8_t>(header.fetch_op) % 6);
+            }
+            return carried_bytes(header);
+        });
+    }
+    Pair pair;
+    TcpConnection connection(std::move(pair.ours), regions);
+    std::span<const uint8_t> rest = input;
+    while (!rest.empty()) {
+        const size_t bytes = std::min<size_t>(rest.size(), 1 + rest[0] * 16u);
+        pair.send(rest.first(bytes));
+        rest = rest.subspan(bytes);
+        if (connection.serve() == TcpConnection::Outcome::kClosed) return;
+        pair.drain();
+    }
+}
+
+void fuzz_source(std::vector<uint8_t> input, uint8_t help) {
+    std::vector<std::byte> small(100);
+    std::vector<std::byte> large(3000);
+    std::array<Operation, 4> calls;
+    calls[0].kind = Kind::kGet;
+    calls[0].destination = small;
+    calls[1].source = small;
+    calls[2].kind = Kind::kGet;
+    calls[2].destination = large;
+    calls[3].kind = Kind::kFetch;
+    // The kinds and sizes of their requests.
+    constexpr std::array<std::pair<Kind, uint32_t>, 4> kRequests = {
+        {{Kind::kGet, 100}, {Kind::kPut, 0}, {Kind::kGet, 3000}, {Kind::kFetch, 0}}};
+    if ((help & kSeal) != 0) {
+        mend_headers<AnswerHeader>(input, [&](AnswerHeader& header, uint32_t number) -> size_t {
+            const auto& [kind, bytes] = kRequests[std::min<size_t>(number, kRequests.size() - 1)];
+            header.version = kWireVersion;
+            header.kind = kind;
+            header.status = static_cast<int16_t>((help & kCapability) != 0 ? header.status % 2 : 0);
+            header.status = static_cast<int16_t>(-std::abs(header.status));
+            header.bytes = header.status == 0 && kind == Kind::kGet ? bytes : 0;
+            return header.bytes;
+        });
+    }
+    Pair pair;
+    const auto made = TcpLink::make(std::make_unique<Transport>(std::move(pair.ours)), 0).value();
+    TcpLink& link = *made;
+    for (Operation& call : calls) link.post(call);
+    std::span<const uint8_t> rest = input;
+    while (!rest.empty() && !link.is_lost()) {
+        const size_t bytes = std::min<size_t>(rest.size(), 1 + rest[0] * 256u);
+        pair.send(rest.first(bytes));
+        rest = rest.subspan(bytes);
+        link.test(calls.back());
+        pair.drain();
+    }
+    link.end();
+    for (const Operation& call : calls) HANARE_ASSERT(call.is_done());
+}
+
+}  // namespace
+}  // namespace hanare::fabric
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+    if (bytes == 0) return 0;
+    const std::vector<uint8_t> input(data + 1, data + bytes);
+    if ((data[0] & hanare::fabric::kToSource) != 0) {
+        hanare::fabric::fuzz_source(input, data[0]);
+    } else {
+        hanare::fabric::fuzz_target(input, data[0]);
+    }
+    return 0;
+}
