@@ -5,6 +5,7 @@
 
 #include "bench/pager_case.hpp"
 #include "cli/bench_dlm_test1.hpp"
+#include "cli/bench_fabric.hpp"
 #include "cli/bench_fault.hpp"
 #include "cli/bench_intercept.hpp"
 #include "cli/bench_pager.hpp"
@@ -25,6 +26,19 @@ void add_bench_fault(CLI::App& bench) {
     fault->add_option("--json", flags->json, "write the results to this file");
     flags->overrides = add_option_flags(*fault, {OptionId::store});
     set_run(*fault, [flags] { return run_bench_fault(*flags); });
+}
+
+void add_bench_fabric(CLI::App& bench) {
+    CLI::App* fabric = bench.add_subcommand(
+        "fabric", "operations on the memory of another process, next to sockets used by hand");
+    auto flags = std::make_shared<FabricFlags>();
+    fabric->add_option("--compare", flags->compare, "comma-separated, of raw_tcp (default all)");
+    fabric->add_option("--cases", flags->cases,
+                       "comma-separated, of " + fabric_case_names() + " (default all)");
+    fabric->add_flag("--quick", flags->quick, "fewer rounds");
+    fabric->add_option("--json", flags->json, "write the results to this file");
+    fabric->add_flag("--target", flags->target)->group("");  // the other process of the bench
+    set_run(*fabric, [flags] { return run_bench_fabric(*flags); });
 }
 
 void add_bench_intercept(CLI::App& bench) {
@@ -97,6 +111,7 @@ void add_bench(CLI::App& app) {
         add_option_flags(*resident, {OptionId::store, OptionId::block_bytes, OptionId::engine});
     set_run(*resident, [flags] { return run_bench_resident(*flags); });
     add_bench_fault(*bench);
+    add_bench_fabric(*bench);
     add_bench_intercept(*bench);
     add_bench_pager(*bench);
     add_bench_dlm_test1(*bench);

@@ -113,9 +113,9 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 
     def test_names_of_benches(self):
-        self.assert_bad_usage(["bench"], "needs a name: resident, fault, intercept, pager or dlm-test1",
+        self.assert_bad_usage(["bench"], "needs a name: resident, fault, fabric, intercept, pager or dlm-test1",
                               "; see hanare bench --help")
-        self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", "allowed is resident, fault, intercept, pager or dlm-test1", "; see hanare bench --help")
+        self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", "allowed is resident, fault, fabric, intercept, pager or dlm-test1", "; see hanare bench --help")
         self.assert_bad_usage(["bench", "residnt"], "did you mean 'resident'?")
         self.assert_bad_usage(["bench", "fault", "--jsn", "x"], "did you mean '--json'?",
                               "; see hanare bench fault --help")

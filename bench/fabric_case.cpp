@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/fabric_case.hpp"
+
+#include "base/prng.hpp"
+
+namespace hanare::bench {
+
+const std::vector<FabricCase>& fabric_cases() {
+    constexpr size_t kKiB = 1024;
+    static const std::vector<FabricCase> cases = {
+        {"get_64", FabricAction::kGet, 64, 1, 5000},
+        {"put_64", FabricAction::kPut, 64, 1, 5000},
+        {"fetch_add", FabricAction::kFetchAdd, 8, 1, 5000},
+        {"get_64k", FabricAction::kGet, 64 * kKiB, 1, 1000},
+        {"get_1m", FabricAction::kGet, 1024 * kKiB, 1, 100},
+        {"get_64k_q8", FabricAction::kGet, 64 * kKiB, 8, 4000},
+    };
+    return cases;
+}
+
+const FabricCase* find_fabric_case(std::string_view name) {
+    for (const FabricCase& each : fabric_cases()) {
+        if (each.name == name) return &each;
+    }
+    return nullptr;
+}
+
+uint64_t fabric_word(uint64_t offset) {
+    uint64_t state = offset;
+    return splitmix64(state);
+}
+
+}  // namespace hanare::bench

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// This process is the source, on one CPU; the target is another one, on another CPU, whose program
+// waits for a line while its memory is used.  The systems take turns, round by round.
+#include "cli/bench_fabric.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <vector>
+
+#include "bench/fabric_case.hpp"
+#include "bench/record.hpp"
+#include "bench/statistics.hpp"
+#include "bench/table.hpp"
+#include "cli/commands.hpp"
+#include "cli/json_file.hpp"
+#include "cli/worker_lines.hpp"
+#include "sys/child.hpp"
+#include "sys/process_usage.hpp"
+
+namespace hanare::cli {
+namespace {
+
+constexpr int kRounds = 15;
+constexpr int kQuickRounds = 3;
+constexpr int kWarmUps = 1;
+constexpr std::chrono::seconds kPatience{60};
+constexpr const char* kRawTcp = "raw_tcp";
+constexpr const char* kServeRaw = "raw";
+
+// The other process.
+class Target {
+public:
+    static Result<Target> start(const sys::Interrupt& interrupt) {
+        HANARE_TRY_ASSIGN(sys::Child child,
+                          sys::Child::start({"hanare", "bench", "fabric", "--target"},
+                                            sys::Child::Input::kFromUs));
+        WorkerLines lines(child.output_fd(), interrupt.fd());
+        return Target(std::move(child), std::move(lines));
+    }
+
+    Result<std::string> next_line() {
+        std::string line;
+        switch (lines_.next(WorkerLines::Clock::now() + kPatience, line)) {
+            case WorkerLines::Next::kLine: return line;
+            case WorkerLines::Next::kInterrupted: return fail(HANARE_STATUS_BUSY, "interrupted");
+            case WorkerLines::Next::kTooSlow:
+                return fail(HANARE_STATUS_INTERNAL, "the target does not answer");
+            case WorkerLines::Next::kClosed: break;
+        }
+        return fail(HANARE_STATUS_INTERNAL, "the target has ended");
+    }
+    Result<void> tell(const char* what) { return child_.send(std::string(what) + "\n"); }
+
+private:
+    Target(sys::Child child, WorkerLines lines)
+        : child_(std::move(child)), lines_(std::move(lines)) {}
+
+    sys::Child child_;
+    WorkerLines lines_;
+};
+
+// Serves until its input ends.
+Result<void> serve_as_target() {
+    sys::stay_on_last_cpu();
+    HANARE_TRY_ASSIGN(const auto target, bench::FabricTarget::open());
+    std::printf("%s\n", target->address().c_str());
+    std::fflush(stdout);
+    for (std::string line; std::getline(std::cin, line);) {
+        if (line != kServeRaw) {
+            return fail(HANARE_STATUS_INVALID_ARGUMENT, "target: unknown line %.50s", line.c_str());
+        }
+        HANARE_TRY(target->serve_raw());
+        std::printf("done\n");
+        std::fflush(stdout);
+    }
+    return {};
+}
+
+struct Measured {
+    const bench::FabricCase* which;
+    std::vector<double> hanare;  // microseconds, by round
+    std::vector<double> raw;
+
+    // By round, since both had the same machine then.
+    std::vector<double> ratios() const {
+        std::vector<double> values;
+        for (size_t i = 0; i < raw.size(); ++i) values.push_back(hanare[i] / raw[i]);
+        return values;
+    }
+};
+
+Result<std::vector<const bench::FabricCase*>> chosen_cases(const FabricFlags& flags) {
+    std::vector<const bench::FabricCase*> chosen;
+    for (const std::string& name : split_list(flags.cases.value_or(fabric_case_names()))) {
+        const bench::FabricCase* const which = bench::find_fabric_case(name);
+        if (which == nullptr) {
+            return fail(HANARE_STATUS_INVALID_ARGUMENT, "--cases: \"%.50s\"; there are %s",
+                        name.c_str(), fabric_case_names().c_str());
+        }
+        chosen.push_back(which);
+    }
+    return chosen;
+}
+
+Result<void> check_compared(const FabricFlags& flags) {
+    for (const std::string& name : split_list(flags.compare.value_or(kRawTcp))) {
+        if (name == kRawTcp) continue;
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "--compare: \"%.50s\"; there is %s",
+                    name.c_str(), kRawTcp);
+    }
+    return {};
+}
+
+Result<void> measure_raw(Target& target, const std::string& address, std::vector<Measured>& all,
+                         uint64_t seed, bool counts) {
+    HANARE_TRY(target.tell(kServeRaw));
+    {
+        HANARE_TRY_ASSIGN(const auto source, bench::connect_raw(address));
+        for (Measured& each : all) {
+            HANARE_TRY_ASSIGN(const double us, source->run(*each.which, seed));
+            if (counts) each.raw.push_back(us);
+        }
+    }
+    HANARE_TRY(target.next_line());
+    return {};
+}
+
+Result<void> measure_hanare(const std::string& address, std::vector<Measured>& all, uint64_t seed,
+                            bool counts) {
+    HANARE_TRY_ASSIGN(const auto source, bench::connect_fabric(address));
+    for (Measured& each : all) {
+        HANARE_TRY_ASSIGN(const double us, source->run(*each.which, seed));
+        if (counts) each.hanare.push_back(us);
+    }
+    return {};
+}
+
+std::string table_of(const std::vector<Measured>& all) {
+    bench::Table table({"case", "hanare", "raw_tcp", "of raw", "rate"});
+    for (const Measured& each : all) {
+        const double us = bench::summarize(each.hanare).median;
+        const bool is_large = each.which->bytes >= 4096;
+        table.add_row({each.which->name, bench::format("%.2f us", us),
+                       bench::format("%.2f us", bench::summarize(each.raw).median),
+                       bench::format("%.2fx", bench::summarize(each.ratios()).median),
+                       is_large ? bench::format("%.2f GB/s",
+                                                static_cast<double>(each.which->bytes) / us / 1e3)
+                                : bench::format("%.0f k/s", 1e3 / us)});
+    }
+    return table.text();
+}
+
+std::vector<bench::Record> records_of(const std::vector<Measured>& all) {
+    std::vector<bench::Record> records;
+    for (const Measured& each : all) {
+        const nlohmann::json params = {{"bytes", each.which->bytes},
+                                       {"depth", each.which->depth},
+                                       {"engine", "tcp"},
+                                       {"network", "loopback"}};
+        const auto add = [&](const char* system, const char* metric, const char* unit,
+                             const std::vector<double>& values) {
+            records.push_back({"fabric", each.which->name, system, metric, unit,
+                               bench::summarize(values), params});
+        };
+        add("hanare", "time", "us", each.hanare);
+        add(kRawTcp, "time", "us", each.raw);
+        add("hanare", "ratio", "x", each.ratios());
+    }
+    return records;
+}
+
+Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrupt) {
+    HANARE_TRY_ASSIGN(const auto cases, chosen_cases(flags));
+    HANARE_TRY(check_compared(flags));
+    HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
+    HANARE_TRY_ASSIGN(Target target, Target::start(interrupt));
+    HANARE_TRY_ASSIGN(const std::string address, target.next_line());
+    sys::stay_on_first_cpu();
+    std::vector<Measured> all;
+    for (const bench::FabricCase* which : cases) all.push_back({which, {}, {}});
+    const int rounds = flags.quick ? kQuickRounds : kRounds;
+    for (int round = -kWarmUps; round < rounds; ++round) {
+        if (sys::Interrupt::requested()) return fail(HANARE_STATUS_BUSY, "interrupted");
+        const auto seed = static_cast<uint64_t>(round + 1000);
+        HANARE_TRY(measure_hanare(address, all, seed, round >= 0));
+        HANARE_TRY(measure_raw(target, address, all, seed, round >= 0));
+    }
+    std::printf(
+        "TCP over loopback, a process on each of two CPUs; the target's program sleeps.  Time of "
+        "an "
+        "operation,\nmedian of %d rounds; with several under way (q) what each takes of the "
+        "round.\n\n%s",
+        rounds, table_of(all).c_str());
+    return json.write(records_of(all));
+}
+
+}  // namespace
+
+std::string fabric_case_names() {
+    std::string names;
+    for (const bench::FabricCase& each : bench::fabric_cases()) {
+        names += (names.empty() ? "" : ",") + std::string(each.name);
+    }
+    return names;
+}
+
+int run_bench_fabric(const FabricFlags& flags) {
+    if (flags.target) {
+        const Result<void> result = serve_as_target();
+        return result ? kExitSuccess : report(result.error());
+    }
+    return run_interruptible("hanare bench fabric", [&](const sys::Interrupt& interrupt) {
+        return run_fabric(flags, interrupt);
+    });
+}
+
+}  // namespace hanare::cli

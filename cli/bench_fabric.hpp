@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `hanare bench fabric`: operations on another process's memory, next to sockets used by hand.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace hanare::cli {
+
+struct FabricFlags {
+    bool quick = false;
+    std::optional<std::string> json;
+    std::optional<std::string> compare;
+    std::optional<std::string> cases;
+    bool target = false;  // is the process whose memory it is
+};
+
+// "get_64, put_64, ..."
+std::string fabric_case_names();
+
+// Returns the exit status.
+int run_bench_fabric(const FabricFlags& flags);
+
+}  // namespace hanare::cli
