@@ -90,7 +90,8 @@ Result<void> FabricTarget::serve_raw() {
     RawRequest request;
     const sys::Part of_request = {reinterpret_cast<std::byte*>(&request), sizeof request};
     while (transfer(socket.number(), of_request, sys::receive_parts)) {
-        if (request.offset + request.bytes > kFabricRegionBytes) {
+        if (request.bytes > kFabricRegionBytes ||
+            request.offset > kFabricRegionBytes - request.bytes) {
             return fail(HANARE_STATUS_INTERNAL, "a raw request beyond the region");
         }
         std::byte* const place = memory + request.offset;

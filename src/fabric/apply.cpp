@@ -93,17 +93,18 @@ hanare_status apply_fetch(ExposedRegions& regions, const Capability& capability,
 }
 
 hanare_status apply_push(ExposedRegions& regions, const Capability& capability,
-                         std::span<const std::byte> message) noexcept {
+                         std::span<const std::byte> message, uint64_t patience_ns) noexcept {
     ExposedRegions::Access access;
     const hanare_status status = regions.enter(capability, kPush, 0, 0, access);
-    return status == HANARE_STATUS_OK ? Fifo(access.region()).push(message) : status;
+    return status == HANARE_STATUS_OK ? Fifo(access.region()).push(message, patience_ns) : status;
 }
 
 hanare_status apply_pop(ExposedRegions& regions, const Capability& capability,
-                        std::span<std::byte> room, size_t& bytes) noexcept {
+                        std::span<std::byte> room, size_t& bytes, uint64_t patience_ns) noexcept {
     ExposedRegions::Access access;
     const hanare_status status = regions.enter(capability, kPop, 0, 0, access);
-    return status == HANARE_STATUS_OK ? Fifo(access.region()).pop(room, bytes) : status;
+    return status == HANARE_STATUS_OK ? Fifo(access.region()).pop(room, bytes, patience_ns)
+                                      : status;
 }
 
 hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept {
@@ -119,9 +120,11 @@ hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept {
                 regions, capability, operation.offset,
                 {operation.fetch_op, operation.width, operation.operand, operation.compare}, value);
             break;
-        case Kind::kPush: return apply_push(regions, capability, operation.source);
+        case Kind::kPush:
+            return apply_push(regions, capability, operation.source, Fifo::kPatience_ns);
         case Kind::kPop:
-            status = apply_pop(regions, capability, operation.destination, value);
+            status =
+                apply_pop(regions, capability, operation.destination, value, Fifo::kPatience_ns);
             break;
     }
     operation.note_value(value);

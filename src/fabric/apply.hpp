@@ -34,11 +34,11 @@ hanare_status apply_get(ExposedRegions& regions, const Capability& capability, u
 // INVALID_ARGUMENT: not aligned.
 hanare_status apply_fetch(ExposedRegions& regions, const Capability& capability, uint64_t offset,
                           const FetchRequest& request, uint64_t& before) noexcept;
-// On regions that are queues (fifo.hpp); their statuses as well.
+// On regions that are queues (fifo.hpp, for `patience_ns` too); their statuses as well.
 hanare_status apply_push(ExposedRegions& regions, const Capability& capability,
-                         std::span<const std::byte> message) noexcept;
+                         std::span<const std::byte> message, uint64_t patience_ns) noexcept;
 hanare_status apply_pop(ExposedRegions& regions, const Capability& capability,
-                        std::span<std::byte> room, size_t& bytes) noexcept;
+                        std::span<std::byte> room, size_t& bytes, uint64_t patience_ns) noexcept;
 
 // An operation on regions of this process, and what value it has; its status is the caller's to
 // note.

@@ -15,8 +15,6 @@ namespace hanare::fabric {
 namespace {
 
 constexpr uint64_t kMagic = 0x4f46'4946'6572'616e;  // "nareFIFO"
-// Far longer than a push of the largest message takes, unless its thread does not run.
-constexpr uint64_t kPatience_ns = 2'000'000;
 
 constexpr uint64_t occupied_by(uint64_t message_bytes) noexcept {
     constexpr uint64_t kUnit = Fifo::kMessageBytes;
@@ -28,7 +26,7 @@ constexpr uint64_t occupied_by(uint64_t message_bytes) noexcept {
 // Held or not; who dies with it is noticed by whoever comes next.
 class Fifo::Lock {
 public:
-    explicit Lock(std::atomic<uint32_t>& holder) noexcept : holder_(holder) {
+    Lock(std::atomic<uint32_t>& holder, uint64_t patience_ns) noexcept : holder_(holder) {
         const uint32_t own = sys::raw_thread_id();
         const uint64_t begin_ns = sys::now_ns();
         sys::SpinWait wait;
@@ -41,7 +39,7 @@ public:
             if (is_dead && holder_.compare_exchange_strong(seen, own, std::memory_order_acquire)) {
                 break;
             }
-            if (sys::now_ns() - begin_ns > kPatience_ns) return;
+            if (sys::now_ns() - begin_ns > patience_ns) return;
             sys::yield_for_us(0);
         }
         is_held_ = true;
@@ -93,12 +91,12 @@ void Fifo::copy_out(uint64_t position, std::byte* to, size_t bytes) const noexce
     if (bytes != first) std::memcpy(to + first, all.data(), bytes - first);
 }
 
-hanare_status Fifo::push(std::span<const std::byte> message) noexcept {
+hanare_status Fifo::push(std::span<const std::byte> message, uint64_t patience_ns) noexcept {
     if (!is_queue()) return HANARE_STATUS_CORRUPT;
     const uint64_t capacity = ring().size();
     const uint64_t needed = occupied_by(message.size());
     if (message.size() > capacity || needed > capacity) return HANARE_STATUS_OUT_OF_RANGE;
-    const Lock lock(header().holder);
+    const Lock lock(header().holder, patience_ns);
     if (!lock.is_held()) return HANARE_STATUS_BUSY;
     const uint64_t tail = header().tail.load(std::memory_order_relaxed);
     const uint64_t used = tail - header().head.load(std::memory_order_relaxed);
@@ -111,14 +109,14 @@ hanare_status Fifo::push(std::span<const std::byte> message) noexcept {
     return HANARE_STATUS_OK;
 }
 
-hanare_status Fifo::pop(std::span<std::byte> room, size_t& bytes) noexcept {
+hanare_status Fifo::pop(std::span<std::byte> room, size_t& bytes, uint64_t patience_ns) noexcept {
     if (!is_queue()) return HANARE_STATUS_CORRUPT;
     // Most of those who ask find nothing, and need no lock for it.
     if (header().head.load(std::memory_order_relaxed) ==
         header().tail.load(std::memory_order_acquire)) {
         return HANARE_STATUS_EMPTY;
     }
-    const Lock lock(header().holder);
+    const Lock lock(header().holder, patience_ns);
     if (!lock.is_held()) return HANARE_STATUS_BUSY;
     const uint64_t head = header().head.load(std::memory_order_relaxed);
     const uint64_t used = header().tail.load(std::memory_order_relaxed) - head;

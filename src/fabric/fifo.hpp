@@ -7,8 +7,8 @@
 // Who changes it holds its lock, a word with the holder's thread id.  A message counts from the
 // moment the tail moves behind it, so that a process that is killed in between leaves the queue as
 // it was: whoever finds the lock held by a thread that is no more takes it over.  Where its number
-// was given to another thread meanwhile, that does not show: BUSY from then on, until that one
-// ends.  All who use a queue have to be in one namespace of processes.
+// was given to another thread meanwhile, or nobody has waited for the dead process yet, that does
+// not show: BUSY until then.  All who use a queue have to be in one namespace of processes.
 //
 // What other processes can write is not believed: indices and lengths are checked, and a queue that
 // makes no sense is CORRUPT, never read or written outside.  Any thread, async-signal-safe.
@@ -37,12 +37,17 @@ public:
     // Whether it is a queue shows when it is used.
     explicit Fifo(std::span<std::byte> memory) noexcept : memory_(memory) {}
 
+    // How long another thread may hold the lock, which takes it far less unless it does not run.
+    static constexpr uint64_t kPatience_ns = 2'000'000;
+
     // FULL; OUT_OF_RANGE: would not fit if it were empty; BUSY: another thread has held the lock
     // for longer than a push takes, being stopped or waiting for a processor; CORRUPT.
-    hanare_status push(std::span<const std::byte> message) noexcept;
+    hanare_status push(std::span<const std::byte> message,
+                       uint64_t patience_ns = kPatience_ns) noexcept;
     // The oldest message.  EMPTY; OUT_OF_RANGE: it is longer than the room, `bytes` says how long,
     // and stays; BUSY, CORRUPT as above.
-    hanare_status pop(std::span<std::byte> room, size_t& bytes) noexcept;
+    hanare_status pop(std::span<std::byte> room, size_t& bytes,
+                      uint64_t patience_ns = kPatience_ns) noexcept;
 
 private:
     struct Header {

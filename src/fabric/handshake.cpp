@@ -60,7 +60,7 @@ long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FL
 using Method = std::unique_ptr<BIO_METHOD, Freer<BIO_meth_free>>;
 
 Method make_method() {
-    Method method(BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "hanare"));
+    Method method(BIO_meth_new(BIO_TYPE_SOURCE_SINK, "hanare"));
     if (method != nullptr) {
         BIO_meth_set_write(method.get(), bio_write);
         BIO_meth_set_read(method.get(), bio_read);
@@ -192,14 +192,19 @@ Protection Handshake::protection() const noexcept { return session_->agreement.p
 
 Result<SessionKeys> Handshake::keys() const {
     SessionKeys keys;
-    std::array<std::byte, sizeof keys> material;
+    std::array<std::byte, 2 * (32 + 12)> material;
     if (SSL_export_keying_material(
             session_->ssl.get(), reinterpret_cast<unsigned char*>(material.data()), material.size(),
             kExporterLabel.data(), kExporterLabel.size(), nullptr, 0, 0) != 1) {
         ERR_clear_error();
         return fail(HANARE_STATUS_INTERNAL, "OpenSSL exports no keys");
     }
-    std::memcpy(&keys, material.data(), sizeof keys);
+    const std::byte* at = material.data();
+    for (DirectionKey* const each : {&keys.to_target, &keys.to_source}) {
+        std::copy_n(at, each->key.size(), each->key.begin());
+        std::copy_n(at + each->key.size(), each->nonce.size(), each->nonce.begin());
+        at += each->key.size() + each->nonce.size();
+    }
     explicit_bzero(material.data(), material.size());
     return keys;
 }
@@ -207,13 +212,16 @@ Result<SessionKeys> Handshake::keys() const {
 Result<SessionKeys> shake_hands(Handshake::Side side, int socket, const Secret& secret,
                                 Protection protection, int timeout_ms) {
     HANARE_TRY_ASSIGN(Handshake handshake, Handshake::begin(side, socket, secret, protection));
-    const uint64_t end_ns = sys::now_ns() + static_cast<uint64_t>(timeout_ms) * kNsPerMs;
+    const uint64_t end_ns =
+        timeout_ms < 0 ? UINT64_MAX : sys::now_ns() + static_cast<uint64_t>(timeout_ms) * kNsPerMs;
     for (;;) {
         const Handshake::State state = handshake.go_on();
         switch (state) {
             case Handshake::State::kDone: return handshake.keys();
             case Handshake::State::kStranger:
-                return fail(HANARE_STATUS_BAD_KEY, "the peer does not know the job's secret");
+                return fail(HANARE_STATUS_BAD_KEY,
+                            "the peer does not know the job's secret, or "
+                            "accepts only sealed connections");
             case Handshake::State::kLost:
                 return fail(HANARE_STATUS_PEER_LOST, "the peer has ended the handshake");
             default: break;
@@ -224,7 +232,7 @@ Result<SessionKeys> shake_hands(Handshake::Side side, int socket, const Secret& 
         }
         const bool reads = state == Handshake::State::kWaitsToRead;
         sys::wait_for_socket(socket, {.to_read = reads, .to_write = !reads},
-                             static_cast<int>((end_ns - now) / kNsPerMs) + 1);
+                             timeout_ms < 0 ? -1 : static_cast<int>((end_ns - now) / kNsPerMs) + 1);
     }
 }
 

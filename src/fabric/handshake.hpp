@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 
 #include "base/result.hpp"
@@ -20,8 +21,10 @@ namespace hanare::fabric {
 
 // Of one direction.
 struct DirectionKey {
-    std::array<std::byte, 32> key;  // AES-256
-    std::array<std::byte, 12> nonce;
+    std::array<std::byte, 32> key = {};  // AES-256
+    std::array<std::byte, 12> nonce = {};
+
+    ~DirectionKey() { explicit_bzero(key.data(), key.size()); }
 };
 struct SessionKeys {
     DirectionKey to_target;
@@ -49,8 +52,8 @@ public:
         kWaitsToRead,
         kWaitsToWrite,
         kDone,
-        kStranger,  // the peer does not know the secret, or wants less protection
-        kLost,      // the connection has ended, or what comes is no handshake
+        kStranger,  // the peer does not know the secret, wants other protection, or talks nonsense
+        kLost,      // the connection has ended
     };
     // Goes on as far as it can without waiting.
     State go_on();

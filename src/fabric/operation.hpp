@@ -4,8 +4,8 @@
 // remote memory operations of any size, fetch-op, FIFO, signal).  The object, and the memory that
 // it names, are the caller's and stay as they are until the operation is done; nothing here
 // allocates. Done with status OK means: applied at the target, and the target has said so.  With
-// TIMEOUT or PEER_LOST it may have been applied, or will be; of more than 64 KiB a part, whatever
-// the failure.
+// TIMEOUT or PEER_LOST it may have been applied, or will be; of a put of more than 1 KiB a part,
+// whatever the failure.  What an operation names is local memory, or pinned.
 #pragma once
 
 #include <algorithm>

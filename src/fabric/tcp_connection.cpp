@@ -4,10 +4,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "fabric/apply.hpp"
 
 namespace hanare::fabric {
+namespace {
+
+// Whoever holds a queue and does not run must not hold up all peers.
+constexpr uint64_t kQueuePatience_ns = 20'000;
+
+}  // namespace
 
 TcpConnection::TcpConnection(sys::FileDescriptor socket, ExposedRegions& regions,
                              std::optional<Handshake> handshake)
@@ -48,9 +55,13 @@ TcpConnection::Outcome TcpConnection::shake_hands() noexcept {
 
 bool TcpConnection::begin_to_seal() noexcept {
     if (handshake_->protection() != Protection::kSealed) return true;
-    const Result<SessionKeys> keys = handshake_->keys();
-    return keys &&
-           transport_.seal_with(*keys, Handshake::Side::kTarget, Transport::Opening::kChecked);
+    try {
+        const Result<SessionKeys> keys = handshake_->keys();
+        return keys &&
+               transport_.seal_with(*keys, Handshake::Side::kTarget, Transport::Opening::kChecked);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
 // All that has come; false when the answers cannot be sent.
@@ -61,7 +72,8 @@ bool TcpConnection::carry_out() noexcept {
                (data_left_ != 0 ? go_on_with_put() : begin_request())) {
         }
     } while (out_begin_ != out_end_ && !is_broken_);
-    return !is_broken_;
+    // What was taken may still lie in the transport.
+    return !is_broken_ && flush();
 }
 
 // ---- requests
@@ -164,15 +176,16 @@ void TcpConnection::fetch() noexcept {
 }
 
 void TcpConnection::push() noexcept {
-    answer(apply_push(regions_, request_.capability, {in_.data() + in_begin_, request_.bytes}));
+    answer(apply_push(regions_, request_.capability, {in_.data() + in_begin_, request_.bytes},
+                      kQueuePatience_ns));
     in_begin_ += request_.bytes;
 }
 
 void TcpConnection::pop() noexcept {
     size_t bytes = 0;
     std::byte* const behind_header = out_.get() + out_end_ + sizeof(AnswerHeader);
-    const hanare_status status =
-        apply_pop(regions_, request_.capability, {behind_header, request_.bytes}, bytes);
+    const hanare_status status = apply_pop(
+        regions_, request_.capability, {behind_header, request_.bytes}, bytes, kQueuePatience_ns);
     const auto brought = static_cast<uint32_t>(status == HANARE_STATUS_OK ? bytes : 0);
     answer(status, brought, bytes);
     out_end_ += brought;
@@ -191,8 +204,8 @@ void TcpConnection::answer(hanare_status status, uint32_t bytes, uint64_t value)
     out_end_ += sizeof header;
 }
 
-// What is in the buffer and then the data; what does not go at once is copied, since the region may
-// be concealed when the peer has room again.
+// What is in the buffer and then the data; what does not go at once is copied, since the region
+// may be concealed when the peer has room again.
 void TcpConnection::send_with(std::span<std::byte> data) noexcept {
     const size_t buffered = out_end_ - out_begin_;
     const std::array<sys::Part, 2> parts = {

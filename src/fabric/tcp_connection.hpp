@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TcpConnection: a peer's connection at the target.  Carries out its requests, one after the other,
-// and answers them in this order.  What a put carries is received straight into the region, what a
-// get wants is sent from there; small things go through buffers, many in one system call.
+// and answers them in this order.  What a put carries is received straight into the region (if it
+// is not sealed), what a get wants is sent from there; small things go through buffers, many in one
+// system call.
 //
 // By one thread; never waits.
 #pragma once

@@ -48,13 +48,17 @@ int ms_until(uint64_t deadline_ns) noexcept {
 }  // namespace
 
 Result<std::unique_ptr<TcpLink>> TcpLink::connect(const Settings& settings) {
+    if (!settings.secret && !sys::is_loopback(settings.host)) {
+        return hanare::fail(HANARE_STATUS_PERMISSION,
+                            "connecting to %.100s, which others may listen to, needs a secret",
+                            settings.host.c_str());
+    }
     HANARE_TRY_ASSIGN(sys::FileDescriptor socket,
                       sys::connect_tcp(settings.host, settings.port, settings.timeout_ms));
     auto transport = std::make_unique<Transport>(std::move(socket));
     if (settings.secret) {
         constexpr auto kSide = Handshake::Side::kSource;
-        const Protection protection = settings.protection.value_or(
-            sys::is_loopback(settings.host) ? Protection::kAuthenticated : Protection::kSealed);
+        const Protection protection = settings.protection.value_or(Protection::kSealed);
         HANARE_TRY_ASSIGN(const SessionKeys keys,
                           shake_hands(kSide, transport->descriptor(), *settings.secret, protection,
                                       settings.timeout_ms));
@@ -177,7 +181,7 @@ void TcpLink::note_sent(size_t bytes) noexcept {
     }
     sent_.store(sent);
     // Its answer may have come with another's, before it was known to be sent.
-    if (has_early_.load()) tell_sleepers();
+    if (has_early_.load() || transport_->has_received()) tell_sleepers();
 }
 
 void TcpLink::pump() noexcept {
@@ -187,8 +191,12 @@ void TcpLink::pump() noexcept {
         }
         const bool is_all_taken = sent_.load(std::memory_order_relaxed) == made_;
         const ptrdiff_t moved = is_all_taken ? transport_->flush() : send_some();
-        is_full_.store(moved == -EAGAIN);
-        if (moved == -EAGAIN) break;
+        if (moved == -EAGAIN) {
+            // Who sleeps on the socket does not wait to write yet.
+            if (!is_full_.exchange(true) && has_leader_.load()) nudge_.post();
+            break;
+        }
+        is_full_.store(false);
         if (moved < 0) {
             is_broken_.store(true);
             break;
@@ -226,7 +234,8 @@ bool TcpLink::receive() noexcept {
     const uint64_t number = answered_.load(std::memory_order_relaxed);
     if (number == sent_.load()) {
         receive_early();
-        return false;
+        // It may be known to be sent by now; who has sent it did not see what came.
+        return has_early_.load() && number != sent_.load();
     }
     const std::span<std::byte> wanted =
         destination_of(request(number)).subspan(incoming_.data_bytes);
@@ -411,8 +420,6 @@ void TcpLink::sleep(const Operation& operation) noexcept {
         }
     }
     if (!operation.is_done() && !has_something_to_do()) {
-        // The one who sleeps on the socket may not know that there is something to send.
-        if (is_full_.load()) nudge_.post();
         sys::futex_wait(turns_, seen, timeout_ms);
     }
     followers_.fetch_sub(1);

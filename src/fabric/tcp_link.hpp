@@ -40,13 +40,14 @@ public:
         std::string host;  // a numeric address
         uint16_t port = 0;
         std::optional<Secret> secret;               // which the target knows, too
-        std::optional<Protection> protection = {};  // with a secret; default: sealed off loopback
+        std::optional<Protection> protection = {};  // with a secret; default: sealed
         // How long who waits looks for answers before it sleeps; 0 where other threads want the
         // processor.
         uint32_t spin_us = 0;
         int timeout_ms = 30'000;  // of connecting
     };
-    // For ordinary threads.  PEER_LOST: nobody listens there; BAD_KEY: who does not know the
+    // For ordinary threads.  PERMISSION: off loopback without a secret; PEER_LOST: nobody listens
+    // there; BAD_KEY: who does not know the
     // secret, or other than here; TIMEOUT; SYSTEM: no more descriptors.
     static Result<std::unique_ptr<TcpLink>> connect(const Settings& settings);
     // Over a connection that was made otherwise.

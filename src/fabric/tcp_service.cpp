@@ -6,6 +6,7 @@
 #include <new>
 
 #include "sys/clock.hpp"
+#include "sys/lock.hpp"
 #include "sys/tcp_socket.hpp"
 
 namespace hanare::fabric {
@@ -15,6 +16,7 @@ constexpr uint32_t kListener = UINT32_MAX;
 constexpr uint32_t kEnd = UINT32_MAX - 1;
 // How often only who was served last is looked at, before all are.
 constexpr uint32_t kLooksAtLatest = 8;
+constexpr uint32_t kYield_us = 1000;
 
 }  // namespace
 
@@ -103,6 +105,8 @@ void TcpService::turn_away() noexcept {
     spare_.close();
     sys::accept_tcp(listener_).close();
     spare_ = sys::duplicate(listener_);
+    // Somebody else was faster.
+    if (!spare_.is_open()) sys::yield_for_us(kYield_us);
 }
 
 // Nobody can hold a place by saying nothing.
@@ -144,8 +148,9 @@ void TcpService::note_more(Peer& peer, bool has_more) noexcept {
 
 void TcpService::drop(Peer& peer) noexcept {
     note_more(peer, false);
-    // A child of fork() may have the descriptor, too, which would keep it in the set.
+    // A child of fork() may have the descriptor, too, which would keep it in the set, and open.
     ready_.remove(peer.connection->descriptor());
+    sys::shut_down(peer.connection->descriptor());
     peer.connection.reset();
 }
 

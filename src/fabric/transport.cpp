@@ -108,7 +108,8 @@ ptrdiff_t Transport::receive(std::span<const sys::Part> parts) noexcept {
         moved = open_frame(parts);
     }
     if (moved == 0) moved = take_plain(parts);
-    has_received_.store(from.plain_begin != from.plain_end || has_whole_frame());
+    has_received_.store(from.plain_begin != from.plain_end || has_whole_frame() ||
+                        !has_good_length());
     return moved;
 }
 
