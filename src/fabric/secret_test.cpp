@@ -5,27 +5,26 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 #include <gtest/gtest.h>
+
+#include "sys/test_support.hpp"
 
 namespace hanare::fabric {
 namespace {
 
 class SecretTest : public testing::Test {
 protected:
-    SecretTest() { EXPECT_GE(close(mkstemp(path)), 0); }
-    ~SecretTest() override { unlink(path); }
-
     hanare_status status_of(const std::string& text, mode_t mode = 0600) {
         std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-        EXPECT_EQ(chmod(path, mode), 0);
+        EXPECT_EQ(chmod(path.c_str(), mode), 0);
         const Result<Secret> secret = Secret::read_file(path);
         return secret ? HANARE_STATUS_OK : secret.error().status;
     }
 
-    char path[64] = "/tmp/hanare-secret-XXXXXX";
+    const sys::testing::TemporaryDirectory directory;
+    const std::string path = directory.path() + "/secret";
 };
 
 TEST_F(SecretTest, TextAndBytes) {
@@ -50,7 +49,7 @@ TEST_F(SecretTest, OthersMayNotReadOrChangeIt) {
     EXPECT_EQ(Secret::read_file("/nowhere/at/all").error().status, HANARE_STATUS_NOT_FOUND);
     if (geteuid() != 0) GTEST_SKIP() << "files of other users need root";
     ASSERT_EQ(status_of(text), HANARE_STATUS_OK);
-    ASSERT_EQ(chown(path, 65534, 65534), 0);
+    ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
     EXPECT_EQ(Secret::read_file(path).error().status, HANARE_STATUS_PERMISSION);
 }
 
