@@ -16,6 +16,8 @@ namespace {
 
 class SecretTest : public testing::Test {
 protected:
+    ~SecretTest() override { sys::testing::Leftovers::remove(file_slot_); }
+
     hanare_status status_of(const std::string& text, mode_t mode = 0600) {
         std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
         EXPECT_EQ(chmod(path.c_str(), mode), 0);
@@ -25,6 +27,9 @@ protected:
 
     const sys::testing::TemporaryDirectory directory;
     const std::string path = directory.path() + "/secret";
+
+private:
+    const size_t file_slot_ = sys::testing::Leftovers::add(path);
 };
 
 TEST_F(SecretTest, TextAndBytes) {
