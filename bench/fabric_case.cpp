@@ -25,6 +25,16 @@ const FabricCase* find_fabric_case(std::string_view name) {
     return nullptr;
 }
 
+const char* name_of(FabricEngine engine) {
+    switch (engine) {
+        case FabricEngine::kTcp: return "tcp";
+        case FabricEngine::kSecure: return "secure";
+        case FabricEngine::kRing: return "ring";
+        case FabricEngine::kShm: return "shm";
+    }
+    return "";
+}
+
 uint64_t fabric_word(uint64_t offset) {
     uint64_t state = offset;
     return splitmix64(state);

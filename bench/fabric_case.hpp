@@ -63,7 +63,19 @@ public:
     // something else came of it than what must.
     virtual Result<double> run(const FabricCase& which, uint64_t seed) = 0;
 };
-Result<std::unique_ptr<FabricSource>> connect_fabric(const std::string& address);
+
+// How the fabric reaches the target.
+enum class FabricEngine : uint32_t {
+    kTcp,
+    kSecure,  // over TCP, in sealed frames
+    kRing,    // through memory, to the target's thread
+    kShm,     // by loads and stores
+};
+inline constexpr FabricEngine kFabricEngines[] = {FabricEngine::kTcp, FabricEngine::kSecure,
+                                                  FabricEngine::kRing, FabricEngine::kShm};
+const char* name_of(FabricEngine engine);
+Result<std::unique_ptr<FabricSource>> connect_fabric(const std::string& address,
+                                                     FabricEngine engine);
 // The target has to be told to serve it.
 Result<std::unique_ptr<FabricSource>> connect_raw(const std::string& address);
 

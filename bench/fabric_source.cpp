@@ -8,11 +8,13 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <unistd.h>
 
 #include "base/prng.hpp"
 #include "bench/fabric_case.hpp"
 #include "bench/fabric_raw.hpp"
 #include "bench/statistics.hpp"
+#include "fabric/local_link.hpp"
 #include "fabric/tcp_link.hpp"
 #include "sys/clock.hpp"
 #include "sys/tcp_socket.hpp"
@@ -27,16 +29,38 @@ constexpr double kNsPerUs = 1000;
 
 struct Address {
     uint16_t port = 0;
+    uint16_t secure_port = 0;
     uint16_t raw_port = 0;
     fabric::Capability capability;
+    std::string local;
+    std::optional<fabric::Secret> secret;
 };
+
+// It came over a pipe, from a child.
+Result<fabric::Secret> secret_of(std::string_view text) {
+    int ends[2];
+    if (pipe(ends) != 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot make a pipe");
+    const sys::FileDescriptor out(ends[0]);
+    sys::FileDescriptor in(ends[1]);
+    if (write(in.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "writing to a pipe");
+    }
+    in.close();
+    return fabric::Secret::read_descriptor(out.number());
+}
 
 Result<Address> parse(const std::string& text) {
     Address address;
     fabric::Capability& key = address.capability;
-    if (std::sscanf(text.c_str(), "%" SCNu16 " %" SCNu16 " %u %u %u %" SCNu64 " %" SCNu64,
-                    &address.port, &address.raw_port, &key.region, &key.epoch, &key.rights,
-                    &key.key.words[0], &key.key.words[1]) == 7) {
+    char local[100];
+    char secret[100];
+    if (std::sscanf(text.c_str(),
+                    "%" SCNu16 " %" SCNu16 " %" SCNu16 " %u %u %u %" SCNu64 " %" SCNu64
+                    " %99s %99s",
+                    &address.port, &address.secure_port, &address.raw_port, &key.region, &key.epoch,
+                    &key.rights, &key.key.words[0], &key.key.words[1], local, secret) == 10) {
+        address.local = local;
+        HANARE_TRY_ASSIGN(address.secret, secret_of(secret));
         return address;
     }
     return fail(HANARE_STATUS_INTERNAL, "not an address of a target: %.100s", text.c_str());
@@ -134,14 +158,11 @@ Result<double> Source::run(const FabricCase& which, uint64_t seed) {
 
 class HanareSource : public Source {
 public:
-    HanareSource(std::unique_ptr<fabric::TcpLink> link, const fabric::Capability& capability)
+    HanareSource(std::unique_ptr<fabric::Link> link, const fabric::Capability& capability)
         : capability_(capability), link_(std::move(link)) {}
 
-private:
-    Result<void> begin(const FabricCase& which, size_t slot, Flight& flight) override {
-        while (calls_.size() <= slot) calls_.emplace_back();
-        calls_[slot].emplace();
-        fabric::Operation& call = *calls_[slot];
+protected:
+    void prepare(const FabricCase& which, Flight& flight, fabric::Operation& call) const {
         call.capability = capability_;
         call.offset = flight.offset;
         switch (which.action) {
@@ -155,6 +176,15 @@ private:
                 call.operand = 1;
                 break;
         }
+    }
+    fabric::Link& link() const { return *link_; }
+
+private:
+    Result<void> begin(const FabricCase& which, size_t slot, Flight& flight) override {
+        while (calls_.size() <= slot) calls_.emplace_back();
+        calls_[slot].emplace();
+        fabric::Operation& call = *calls_[slot];
+        prepare(which, flight, call);
         if (which.depth == 1) {
             link_->carry_out(call);
         } else {
@@ -171,7 +201,55 @@ private:
 
     const fabric::Capability capability_;
     std::deque<std::optional<fabric::Operation>> calls_;  // they cannot move
-    const std::unique_ptr<fabric::TcpLink> link_;         // ends first
+    const std::unique_ptr<fabric::Link> link_;            // ends first
+};
+
+// Operations that take less time than it takes to look at a clock: many between two looks.
+class QuickSource : public HanareSource {
+public:
+    using HanareSource::HanareSource;
+    Result<double> run(const FabricCase& which, uint64_t seed) override {
+        if (which.bytes > kQuickBytes || which.depth > 1) return HanareSource::run(which, seed);
+        std::array<Flight, kTogether> flights;
+        Places places(which, seed);
+        std::vector<double> times;
+        for (uint32_t done = 0; done < which.operations; done += kTogether) {
+            std::array<fabric::Operation, kTogether> calls;
+            for (size_t i = 0; i < kTogether; ++i) {
+                flights[i].offset = places.next();
+                flights[i].data.resize(which.bytes);
+                if (which.action == FabricAction::kPut) fill(flights[i].data, flights[i].offset);
+                prepare(which, flights[i], calls[i]);
+            }
+            const uint64_t begin_ns = sys::now_ns();
+            for (fabric::Operation& call : calls) link().carry_out(call);
+            times.push_back(static_cast<double>(sys::now_ns() - begin_ns) / kTogether);
+            HANARE_TRY(check_all(which, calls, flights));
+        }
+        return summarize(times).median / kNsPerUs;
+    }
+
+private:
+    static constexpr size_t kTogether = 64;
+    static constexpr size_t kQuickBytes = 256;
+
+    static Result<void> check_all(const FabricCase& which,
+                                  const std::array<fabric::Operation, kTogether>& calls,
+                                  const std::array<Flight, kTogether>& flights) {
+        for (size_t i = 0; i < kTogether; ++i) {
+            if (calls[i].status() != HANARE_STATUS_OK) {
+                return fail(calls[i].status(), "%s: %s", which.name,
+                            hanare_status_text(calls[i].status()));
+            }
+            if (which.action == FabricAction::kGet) {
+                HANARE_TRY(check(flights[i].data, flights[i].offset));
+            } else if (which.action == FabricAction::kFetchAdd && i > 0 &&
+                       calls[i].value() != calls[i - 1].value() + 1) {
+                return fail(HANARE_STATUS_INTERNAL, "the counter has missed an addition");
+            }
+        }
+        return {};
+    }
 };
 
 class RawSource : public Source {
@@ -215,13 +293,37 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<FabricSource>> connect_fabric(const std::string& address) {
+namespace {
+
+Result<std::unique_ptr<fabric::Link>> connect_by(const Address& target, FabricEngine engine) {
+    if (engine == FabricEngine::kRing || engine == FabricEngine::kShm) {
+        return fabric::LocalLink::connect({.address = target.local,
+                                           .spin_us = kSpinUs,
+                                           .timeout_ms = kConnectMs,
+                                           .is_direct = engine == FabricEngine::kShm});
+    }
+    fabric::TcpLink::Settings settings = {.host = kHost,
+                                          .port = target.port,
+                                          .secret = {},
+                                          .spin_us = kSpinUs,
+                                          .timeout_ms = kConnectMs};
+    if (engine == FabricEngine::kSecure) {
+        settings.port = target.secure_port;
+        settings.secret = target.secret;
+        settings.protection = fabric::Protection::kSealed;
+    }
+    return fabric::TcpLink::connect(settings);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FabricSource>> connect_fabric(const std::string& address,
+                                                     FabricEngine engine) {
     HANARE_TRY_ASSIGN(const Address target, parse(address));
-    HANARE_TRY_ASSIGN(auto link, fabric::TcpLink::connect({.host = kHost,
-                                                           .port = target.port,
-                                                           .secret = {},
-                                                           .spin_us = kSpinUs,
-                                                           .timeout_ms = kConnectMs}));
+    HANARE_TRY_ASSIGN(auto link, connect_by(target, engine));
+    if (engine == FabricEngine::kShm) {
+        return std::make_unique<QuickSource>(std::move(link), target.capability);
+    }
     return std::make_unique<HanareSource>(std::move(link), target.capability);
 }
 

@@ -3,12 +3,17 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <thread>
+#include <unistd.h>
 
+#include "base/units.hpp"
 #include "bench/fabric_case.hpp"
 #include "bench/fabric_raw.hpp"
 #include "bench/table.hpp"
 #include "fabric/tcp_service.hpp"
+#include "sys/memory.hpp"
+#include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 #include "sys/tcp_socket.hpp"
 
@@ -19,13 +24,14 @@ constexpr const char* kHost = "127.0.0.1";
 constexpr uint32_t kSpinUs = 50;
 constexpr int kPatienceMs = 10'000;
 
-std::vector<uint64_t> filled_region() {
-    std::vector<uint64_t> words(kFabricRegionBytes / sizeof(uint64_t));
+void fill(const sys::Mapping& memory) {
+    auto* const words = reinterpret_cast<uint64_t*>(memory.address());
     for (size_t i = 0; i < kFabricDataBytes / sizeof(uint64_t); ++i) {
         words[i] = fabric_word(i * sizeof(uint64_t));
     }
-    return words;
 }
+
+std::string local_address() { return "@hanare-bench-fabric-" + std::to_string(getpid()); }
 
 // All of it, polling.  False: the peer has closed, or sends no more.
 bool transfer(int socket, sys::Part part, decltype(&sys::send_parts) move) {
@@ -42,51 +48,69 @@ bool transfer(int socket, sys::Part part, decltype(&sys::send_parts) move) {
 }  // namespace
 
 struct FabricTarget::State {
-    std::vector<uint64_t> words = filled_region();
+    sys::Mapping memory;
     fabric::ExposedRegions regions;
     fabric::Capability capability;
+    std::optional<fabric::Secret> secret;
     std::unique_ptr<fabric::TcpService> service;
+    std::unique_ptr<fabric::TcpService> secure_service;
     sys::FileDescriptor raw_listener;
     uint16_t raw_port = 0;
     std::thread thread;
+    std::thread secure_thread;
 };
 
 FabricTarget::FabricTarget(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 FabricTarget::~FabricTarget() {
     state_->service->stop();
+    state_->secure_service->stop();
     state_->thread.join();
+    state_->secure_thread.join();
 }
 
 Result<std::unique_ptr<FabricTarget>> FabricTarget::open() {
     auto state = std::make_unique<State>();
     constexpr fabric::Rights kRights = fabric::kRead | fabric::kWrite | fabric::kAtomic;
-    HANARE_TRY_ASSIGN(
-        const uint32_t region,
-        state->regions.expose(std::as_writable_bytes(std::span(state->words)), kRights));
+    HANARE_TRY_ASSIGN(sys::FileDescriptor file, sys::create_shared_memory(kFabricRegionBytes));
+    HANARE_TRY_ASSIGN(state->memory, sys::Mapping::reserve(kFabricRegionBytes, kOsPageBytes));
+    HANARE_TRY(sys::map_shared(state->memory, file));
+    fill(state->memory);
+    HANARE_TRY_ASSIGN(const uint32_t region,
+                      state->regions.expose({state->memory.address(), kFabricRegionBytes}, kRights,
+                                            std::move(file)));
     HANARE_TRY_ASSIGN(state->capability, state->regions.capability(region, kRights));
     HANARE_TRY_ASSIGN(
         state->service,
-        fabric::TcpService::open({.host = kHost, .port = 0, .secret = {}, .spin_us = kSpinUs},
-                                 state->regions));
+        fabric::TcpService::open(
+            {.host = kHost, .port = 0, .local_address = local_address(), .spin_us = kSpinUs},
+            state->regions));
+    HANARE_TRY_ASSIGN(state->secret, fabric::Secret::make());
+    HANARE_TRY_ASSIGN(state->secure_service,
+                      fabric::TcpService::open(
+                          {.host = kHost, .port = 0, .secret = state->secret, .spin_us = kSpinUs},
+                          state->regions));
     HANARE_TRY_ASSIGN(state->raw_listener, sys::listen_tcp(kHost, 0));
     HANARE_TRY_ASSIGN(state->raw_port, sys::port_of(state->raw_listener));
     const sys::SignalBlock not_for_the_thread;
     state->thread = std::thread([service = state->service.get()] { service->run(); });
+    state->secure_thread = std::thread([service = state->secure_service.get()] { service->run(); });
     return std::unique_ptr<FabricTarget>(new FabricTarget(std::move(state)));
 }
 
 std::string FabricTarget::address() const {
     const fabric::Capability& key = state_->capability;
-    return format("%u %u %u %u %u %" PRIu64 " %" PRIu64, state_->service->port(), state_->raw_port,
-                  key.region, key.epoch, key.rights, key.key.words[0], key.key.words[1]);
+    return format("%u %u %u %u %u %u %" PRIu64 " %" PRIu64 " %s %s", state_->service->port(),
+                  state_->secure_service->port(), state_->raw_port, key.region, key.epoch,
+                  key.rights, key.key.words[0], key.key.words[1], local_address().c_str(),
+                  state_->secret->text().c_str());
 }
 
 Result<void> FabricTarget::serve_raw() {
     sys::wait_for_socket(state_->raw_listener.number(), {.to_read = true}, kPatienceMs);
     const sys::FileDescriptor socket = sys::accept_tcp(state_->raw_listener);
     if (!socket.is_open()) return fail(HANARE_STATUS_TIMEOUT, "nobody has connected");
-    auto* const memory = reinterpret_cast<std::byte*>(state_->words.data());
+    std::byte* const memory = state_->memory.address();
     RawRequest request;
     const sys::Part of_request = {reinterpret_cast<std::byte*>(&request), sizeof request};
     while (transfer(socket.number(), of_request, sys::receive_parts)) {

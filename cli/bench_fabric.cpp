@@ -81,6 +81,7 @@ Result<void> serve_as_target() {
 
 struct Measured {
     const bench::FabricCase* which;
+    bench::FabricEngine engine;
     std::vector<double> hanare;  // microseconds, by round
     std::vector<double> raw;
 
@@ -119,8 +120,14 @@ Result<void> measure_raw(Target& target, const std::string& address, std::vector
     HANARE_TRY(target.tell(kServeRaw));
     {
         HANARE_TRY_ASSIGN(const auto source, bench::connect_raw(address));
+        // Once for all engines, whose entries of a case lie next to each other.
+        const bench::FabricCase* which = nullptr;
+        double us = 0;
         for (Measured& each : all) {
-            HANARE_TRY_ASSIGN(const double us, source->run(*each.which, seed));
+            if (each.which != which) {
+                HANARE_TRY_ASSIGN(us, source->run(*each.which, seed));
+            }
+            which = each.which;
             if (counts) each.raw.push_back(us);
         }
     }
@@ -130,20 +137,24 @@ Result<void> measure_raw(Target& target, const std::string& address, std::vector
 
 Result<void> measure_hanare(const std::string& address, std::vector<Measured>& all, uint64_t seed,
                             bool counts) {
-    HANARE_TRY_ASSIGN(const auto source, bench::connect_fabric(address));
-    for (Measured& each : all) {
-        HANARE_TRY_ASSIGN(const double us, source->run(*each.which, seed));
-        if (counts) each.hanare.push_back(us);
+    for (const bench::FabricEngine engine : bench::kFabricEngines) {
+        HANARE_TRY_ASSIGN(const auto source, bench::connect_fabric(address, engine));
+        for (Measured& each : all) {
+            if (each.engine != engine) continue;
+            HANARE_TRY_ASSIGN(const double us, source->run(*each.which, seed));
+            if (counts) each.hanare.push_back(us);
+        }
     }
     return {};
 }
 
 std::string table_of(const std::vector<Measured>& all) {
-    bench::Table table({"case", "hanare", "raw_tcp", "of raw", "rate"});
+    bench::Table table({"case", "engine", "hanare", "raw_tcp", "of raw", "rate"});
     for (const Measured& each : all) {
         const double us = bench::summarize(each.hanare).median;
         const bool is_large = each.which->bytes >= 4096;
-        table.add_row({each.which->name, bench::format("%.2f us", us),
+        const char* const time_format = us < 1 ? "%.3f us" : "%.2f us";
+        table.add_row({each.which->name, name_of(each.engine), bench::format(time_format, us),
                        bench::format("%.2f us", bench::summarize(each.raw).median),
                        bench::format("%.2fx", bench::summarize(each.ratios()).median),
                        is_large ? bench::format("%.2f GB/s",
@@ -158,7 +169,7 @@ std::vector<bench::Record> records_of(const std::vector<Measured>& all) {
     for (const Measured& each : all) {
         const nlohmann::json params = {{"bytes", each.which->bytes},
                                        {"depth", each.which->depth},
-                                       {"engine", "tcp"},
+                                       {"engine", name_of(each.engine)},
                                        {"network", "loopback"}};
         const auto add = [&](const char* system, const char* metric, const char* unit,
                              const std::vector<double>& values) {
@@ -180,7 +191,11 @@ Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrup
     HANARE_TRY_ASSIGN(const std::string address, target.next_line());
     sys::stay_on_first_cpu();
     std::vector<Measured> all;
-    for (const bench::FabricCase* which : cases) all.push_back({which, {}, {}});
+    for (const bench::FabricCase* which : cases) {
+        for (const bench::FabricEngine engine : bench::kFabricEngines) {
+            all.push_back({which, engine, {}, {}});
+        }
+    }
     const int rounds = flags.quick ? kQuickRounds : kRounds;
     for (int round = -kWarmUps; round < rounds; ++round) {
         if (sys::Interrupt::requested()) return fail(HANARE_STATUS_BUSY, "interrupted");
@@ -189,10 +204,9 @@ Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrup
         HANARE_TRY(measure_raw(target, address, all, seed, round >= 0));
     }
     std::printf(
-        "TCP over loopback, a process on each of two CPUs; the target's program sleeps.  Time of "
-        "an "
-        "operation,\nmedian of %d rounds; with several under way (q) what each takes of the "
-        "round.\n\n%s",
+        "TCP over loopback, or memory of one machine; a process on each of two CPUs; the target's\n"
+        "program sleeps.  Time of an operation, median of %d rounds; with several under way (q) "
+        "what\neach takes of the round.\n\n%s",
         rounds, table_of(all).c_str());
     return json.write(records_of(all));
 }

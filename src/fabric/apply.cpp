@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "fabric/fifo.hpp"
+#include "sys/futex.hpp"
+#include "sys/raw_thread.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -53,6 +55,30 @@ void copy_words(std::byte* to, const std::byte* from, size_t bytes) noexcept {
     }
 }
 
+namespace {
+
+// Of 8 bytes the first 4, which everybody waits on.
+void wake_at(std::byte* word) noexcept {
+    sys::shared_futex_wake_all(*reinterpret_cast<const std::atomic<uint32_t>*>(word));
+}
+
+hanare_status fetch_at(std::byte* word, const FetchRequest& request, uint64_t& before) noexcept {
+    if (!is_aligned(word, request.width)) return HANARE_STATUS_INVALID_ARGUMENT;
+    fetch_op(word, request.op, request.width, request.operand, request.compare, before);
+    if (request.wakes) wake_at(word);
+    return HANARE_STATUS_OK;
+}
+
+hanare_status signal(std::span<std::byte> region, int owner, std::span<const std::byte> message,
+                     uint64_t patience_ns) noexcept {
+    Fifo queue(region);
+    const hanare_status status = queue.push(message, patience_ns);
+    if (status == HANARE_STATUS_OK) queue.ring_bell(owner);
+    return status;
+}
+
+}  // namespace
+
 void fetch_op(std::byte* word, FetchOp op, uint8_t width, uint64_t operand, uint64_t compare,
               uint64_t& before) noexcept {
     if (width == sizeof(uint32_t)) {
@@ -71,25 +97,12 @@ hanare_status apply_put(ExposedRegions& regions, const Capability& capability, u
     return status;
 }
 
-hanare_status apply_get(ExposedRegions& regions, const Capability& capability, uint64_t offset,
-                        std::span<std::byte> destination) noexcept {
-    ExposedRegions::Access access;
-    const hanare_status status =
-        regions.enter(capability, kRead, offset, destination.size(), access);
-    if (status == HANARE_STATUS_OK) {
-        copy_words(destination.data(), access.address(), destination.size());
-    }
-    return status;
-}
-
 hanare_status apply_fetch(ExposedRegions& regions, const Capability& capability, uint64_t offset,
                           const FetchRequest& request, uint64_t& before) noexcept {
     ExposedRegions::Access access;
     const hanare_status status = regions.enter(capability, kAtomic, offset, request.width, access);
     if (status != HANARE_STATUS_OK) return status;
-    if (!is_aligned(access.address(), request.width)) return HANARE_STATUS_INVALID_ARGUMENT;
-    fetch_op(access.address(), request.op, request.width, request.operand, request.compare, before);
-    return HANARE_STATUS_OK;
+    return fetch_at(access.address(), request, before);
 }
 
 hanare_status apply_push(ExposedRegions& regions, const Capability& capability,
@@ -97,6 +110,14 @@ hanare_status apply_push(ExposedRegions& regions, const Capability& capability,
     ExposedRegions::Access access;
     const hanare_status status = regions.enter(capability, kPush, 0, 0, access);
     return status == HANARE_STATUS_OK ? Fifo(access.region()).push(message, patience_ns) : status;
+}
+
+hanare_status apply_signal(ExposedRegions& regions, const Capability& capability,
+                           std::span<const std::byte> message, uint64_t patience_ns) noexcept {
+    ExposedRegions::Access access;
+    const hanare_status status = regions.enter(capability, kSignal, 0, 0, access);
+    if (status != HANARE_STATUS_OK) return status;
+    return signal(access.region(), static_cast<int>(sys::raw_process_id()), message, patience_ns);
 }
 
 hanare_status apply_pop(ExposedRegions& regions, const Capability& capability,
@@ -107,28 +128,57 @@ hanare_status apply_pop(ExposedRegions& regions, const Capability& capability,
                                       : status;
 }
 
-hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept {
-    const Capability& capability = operation.capability;
-    hanare_status status = HANARE_STATUS_OK;
+Rights rights_for(Kind kind) noexcept {
+    switch (kind) {
+        case Kind::kPut: return kWrite;
+        case Kind::kGet: return kRead;
+        case Kind::kFetch: return kAtomic;
+        case Kind::kPush: return kPush;
+        case Kind::kPop: return kPop;
+        case Kind::kSignal: return kSignal;
+    }
+    return kAllRights;
+}
+
+uint64_t offset_in(const Operation& operation) noexcept {
+    return is_on_queue(operation.kind) ? 0 : operation.offset;
+}
+
+uint64_t bytes_in(const Operation& operation) noexcept {
+    return is_on_queue(operation.kind) ? 0 : operation.bytes();
+}
+
+hanare_status apply_to(std::span<std::byte> region, int owner, Operation& operation) noexcept {
+    std::byte* const place = region.data() + offset_in(operation);
     uint64_t value = 0;
+    hanare_status status = HANARE_STATUS_OK;
     switch (operation.kind) {
-        case Kind::kPut: return apply_put(regions, capability, operation.offset, operation.source);
+        case Kind::kPut:
+            copy_words(place, operation.source.data(), operation.source.size());
+            return HANARE_STATUS_OK;
         case Kind::kGet:
-            return apply_get(regions, capability, operation.offset, operation.destination);
+            copy_words(operation.destination.data(), place, operation.destination.size());
+            return HANARE_STATUS_OK;
+        case Kind::kPush: return Fifo(region).push(operation.source);
+        case Kind::kSignal: return signal(region, owner, operation.source, Fifo::kPatience_ns);
         case Kind::kFetch:
-            status = apply_fetch(
-                regions, capability, operation.offset,
-                {operation.fetch_op, operation.width, operation.operand, operation.compare}, value);
+            status = fetch_at(place,
+                              {operation.fetch_op, operation.width, operation.wakes,
+                               operation.operand, operation.compare},
+                              value);
             break;
-        case Kind::kPush:
-            return apply_push(regions, capability, operation.source, Fifo::kPatience_ns);
-        case Kind::kPop:
-            status =
-                apply_pop(regions, capability, operation.destination, value, Fifo::kPatience_ns);
-            break;
+        case Kind::kPop: status = Fifo(region).pop(operation.destination, value); break;
     }
     operation.note_value(value);
     return status;
+}
+
+hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept {
+    ExposedRegions::Access access;
+    const hanare_status status = regions.enter(operation.capability, rights_for(operation.kind),
+                                               offset_in(operation), bytes_in(operation), access);
+    if (status != HANARE_STATUS_OK) return status;
+    return apply_to(access.region(), static_cast<int>(sys::raw_process_id()), operation);
 }
 
 }  // namespace hanare::fabric

@@ -19,29 +19,37 @@ void copy_words(std::byte* to, const std::byte* from, size_t bytes) noexcept;
 void fetch_op(std::byte* word, FetchOp op, uint8_t width, uint64_t operand, uint64_t compare,
               uint64_t& before) noexcept;
 
-// Checks the capability and does all of it: of one request, or of an operation on regions of this
-// process.
+// What of the region's memory the operation is about, and the right that it needs there.
+Rights rights_for(Kind kind) noexcept;
+uint64_t offset_in(const Operation& operation) noexcept;
+uint64_t bytes_in(const Operation& operation) noexcept;
+
+// The operation on a region whose check it has passed, and what value it has.  A queue belongs to
+// process `owner`.  The status is the caller's to note.
+hanare_status apply_to(std::span<std::byte> region, int owner, Operation& operation) noexcept;
+
+// All of an operation on regions of this process, check and value.
+hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept;
+
+// The same of one request.
 struct FetchRequest {
     FetchOp op = FetchOp::kAdd;
     uint8_t width = 0;
+    bool wakes = false;
     uint64_t operand = 0;
     uint64_t compare = 0;
 };
 hanare_status apply_put(ExposedRegions& regions, const Capability& capability, uint64_t offset,
                         std::span<const std::byte> source) noexcept;
-hanare_status apply_get(ExposedRegions& regions, const Capability& capability, uint64_t offset,
-                        std::span<std::byte> destination) noexcept;
 // INVALID_ARGUMENT: not aligned.
 hanare_status apply_fetch(ExposedRegions& regions, const Capability& capability, uint64_t offset,
                           const FetchRequest& request, uint64_t& before) noexcept;
 // On regions that are queues (fifo.hpp, for `patience_ns` too); their statuses as well.
 hanare_status apply_push(ExposedRegions& regions, const Capability& capability,
                          std::span<const std::byte> message, uint64_t patience_ns) noexcept;
+hanare_status apply_signal(ExposedRegions& regions, const Capability& capability,
+                           std::span<const std::byte> message, uint64_t patience_ns) noexcept;
 hanare_status apply_pop(ExposedRegions& regions, const Capability& capability,
                         std::span<std::byte> room, size_t& bytes, uint64_t patience_ns) noexcept;
-
-// An operation on regions of this process, and what value it has; its status is the caller's to
-// note.
-hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept;
 
 }  // namespace hanare::fabric

@@ -17,9 +17,10 @@ enum Right : uint32_t {
     kAtomic = 4,  // fetch-op
     kPush = 8,
     kPop = 16,
+    kSignal = 32,  // push, and tell whoever the queue belongs to
 };
 using Rights = uint32_t;
-inline constexpr Rights kAllRights = kRead | kWrite | kAtomic | kPush | kPop;
+inline constexpr Rights kAllRights = kRead | kWrite | kAtomic | kPush | kPop | kSignal;
 
 struct Key {
     uint64_t words[2] = {};

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/exposed_regions.hpp"
 
+#include <cerrno>
+
+#include "base/units.hpp"
 #include "sys/random.hpp"
+#include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::fabric {
@@ -18,7 +22,8 @@ void ExposedRegions::Access::end() noexcept {
 }
 
 // Accesses are short, so there is nothing to sleep on; but the thread may not be running.
-void ExposedRegions::close(Slot& slot) noexcept {
+void ExposedRegions::close(uint32_t region, Slot& slot) noexcept {
+    if (page_ != nullptr) page_->epochs[region].store(0);
     slot.users.fetch_or(Slot::kClosed, std::memory_order_acquire);
     sys::SpinWait wait;
     while (slot.users.load(std::memory_order_acquire) != Slot::kClosed) {
@@ -27,11 +32,21 @@ void ExposedRegions::close(Slot& slot) noexcept {
 }
 
 // Who has come to a closed door counts for a moment, too.
-void ExposedRegions::open(Slot& slot) noexcept {
+void ExposedRegions::open(uint32_t region, Slot& slot) noexcept {
     slot.users.fetch_and(~Slot::kClosed, std::memory_order_release);
+    if (page_ != nullptr) page_->epochs[region].store(slot.epoch);
 }
 
-Result<uint32_t> ExposedRegions::expose(std::span<std::byte> memory, Rights rights) {
+// Other memory with the same content, if anybody has what there is.
+Result<void> ExposedRegions::take_from_attached(Slot& slot) {
+    if (!slot.has_attachments) return {};
+    HANARE_TRY_ASSIGN(slot.file, sys::replace_shared_memory(slot.memory, slot.file));
+    slot.has_attachments = false;
+    return {};
+}
+
+Result<uint32_t> ExposedRegions::expose(std::span<std::byte> memory, Rights rights,
+                                        sys::FileDescriptor file) {
     if (memory.empty() || rights == 0 || (rights & ~kAllRights) != 0) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
                     "exposing %zu bytes with rights 0x%x: needs memory and rights", memory.size(),
@@ -53,7 +68,9 @@ Result<uint32_t> ExposedRegions::expose(std::span<std::byte> memory, Rights righ
         slot.rights = rights;
         slot.memory = memory;
         slot.keys = keys;
-        open(slot);
+        slot.file = std::move(file);
+        slot.has_attachments = false;
+        open(number, slot);
         return number;
     }
     return fail(HANARE_STATUS_LIMIT, "exposing a region: there are %u already, no more are allowed",
@@ -86,10 +103,15 @@ Result<void> ExposedRegions::revoke(uint32_t region) {
     const sys::LockGuard guard(lock_);
     Slot* const slot = used_slot(region);
     if (slot == nullptr) return fail(HANARE_STATUS_NOT_FOUND, "region %u: not exposed", region);
-    close(*slot);
+    close(region, *slot);
+    const Result<void> taken = take_from_attached(*slot);
+    if (!taken) {
+        forget(*slot);
+        return taken;
+    }
     ++slot->epoch;
     slot->keys = keys;
-    open(*slot);
+    open(region, *slot);
     return {};
 }
 
@@ -98,10 +120,81 @@ Result<void> ExposedRegions::conceal(uint32_t region) {
     const sys::LockGuard guard(lock_);
     Slot* const slot = used_slot(region);
     if (slot == nullptr) return fail(HANARE_STATUS_NOT_FOUND, "region %u: not exposed", region);
-    close(*slot);
-    slot->memory = {};
-    slot->keys = {};
-    return {};
+    close(region, *slot);
+    Result<void> taken = take_from_attached(*slot);
+    forget(*slot);
+    return taken;
+}
+
+void ExposedRegions::forget(Slot& slot) noexcept {
+    slot.memory = {};
+    slot.keys = {};
+    slot.file.close();
+}
+
+// ---- for processes of this machine
+
+Result<sys::FileDescriptor> ExposedRegions::share_page() {
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(lock_);
+    if (page_ == nullptr) {
+        HANARE_TRY_ASSIGN(sys::FileDescriptor file, sys::create_shared_memory(kRegionPageBytes));
+        HANARE_TRY_ASSIGN(sys::Mapping memory,
+                          sys::Mapping::reserve(kRegionPageBytes, kOsPageBytes));
+        HANARE_TRY(sys::map_shared(memory, file));
+        auto* const page = reinterpret_cast<RegionPage*>(memory.address());
+        if (const int error = page->serving.prepare(); error != 0) {
+            return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot make a robust mutex");
+        }
+        page_file_ = std::move(file);
+        page_memory_ = std::move(memory);
+        page_ = page;
+        for (uint32_t number = 0; number < kRegionsMax; ++number) {
+            const Slot* const slot = used_slot(number);
+            page_->epochs[number].store(slot != nullptr ? slot->epoch : 0);
+        }
+    }
+    return sys::reopen_read_only(page_file_);
+}
+
+void ExposedRegions::begin_to_serve() noexcept {
+    if (page_ != nullptr) page_->serving.begin();
+}
+
+void ExposedRegions::end_serving() noexcept {
+    if (page_ != nullptr) page_->serving.end();
+}
+
+Result<ExposedRegions::Attachment> ExposedRegions::attach(const Capability& capability) {
+    Access access;
+    if (const hanare_status status = enter(capability, 0, 0, 0, access);
+        status != HANARE_STATUS_OK) {
+        return fail(status, "attaching to region %u: the capability does not hold",
+                    capability.region);
+    }
+    const std::span<std::byte> memory = access.region();
+    // Who closes the region waits for accesses, and holds the lock.
+    access.end();
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(lock_);
+    Slot* const slot = used_slot(capability.region);
+    if (slot == nullptr || slot->epoch != capability.epoch) {
+        return fail(HANARE_STATUS_BAD_KEY, "attaching to region %u: revoked", capability.region);
+    }
+    Attachment attachment = {
+        {}, reinterpret_cast<uint64_t>(memory.data()), uint64_t{memory.size()}};
+    if (!slot->file.is_open()) return attachment;
+    slot->has_attachments = true;
+    if ((capability.rights & ~kRead) == 0) {
+        HANARE_TRY_ASSIGN(attachment.file, sys::reopen_read_only(slot->file));
+    } else {
+        attachment.file = sys::duplicate(slot->file);
+        if (!attachment.file.is_open()) {
+            return fail_errno(HANARE_STATUS_SYSTEM, errno, "attaching to region %u",
+                              capability.region);
+        }
+    }
+    return attachment;
 }
 
 hanare_status ExposedRegions::enter(const Capability& capability, Rights needed, uint64_t offset,

@@ -6,6 +6,11 @@
 // can happen any more.  Therefore an Access lives as long as one copy or one system call that does
 // not wait, and whoever goes on later enters again.
 //
+// Processes of this machine may have the memory itself (attach()), if it is that of a file: they
+// find out for themselves whether a key still holds, from what all can read, and revoke()
+// and conceal() give the region other memory with the same content, so that nothing they do to the
+// old one matters.
+//
 // enter() is async-signal-safe and takes no lock; the rest is for ordinary threads.
 #pragma once
 
@@ -19,16 +24,28 @@
 #include "base/result.hpp"
 #include "base/thread_annotations.hpp"
 #include "fabric/capability.hpp"
+#include "sys/file.hpp"
+#include "sys/life_word.hpp"
 #include "sys/lock.hpp"
+#include "sys/memory.hpp"
 
 namespace hanare::fabric {
+
+inline constexpr uint32_t kRegionsMax = 1024;
+
+// What processes of this machine see of a peer's regions.
+struct RegionPage {
+    sys::LifeWord serving;
+    // Of each region, 0 while it is not exposed.
+    alignas(64) std::atomic<uint32_t> epochs[kRegionsMax];
+};
+inline constexpr size_t kRegionPageBytes = 8192;
+static_assert(sizeof(RegionPage) <= kRegionPageBytes);
 
 class ExposedRegions {
     struct Slot;
 
 public:
-    static constexpr uint32_t kRegionsMax = 1024;
-
     ExposedRegions() = default;
     ExposedRegions(const ExposedRegions&) = delete;
     ExposedRegions& operator=(const ExposedRegions&) = delete;
@@ -52,14 +69,31 @@ public:
     };
 
     // The memory stays the caller's and must be valid until conceal(), and local: far memory has to
-    // be pinned.  LIMIT: too many regions;
-    // SYSTEM: no random numbers.
-    Result<uint32_t> expose(std::span<std::byte> memory, Rights rights);
+    // be pinned.  `file`, if it is open, is a shared memory's of which `memory` is all.  LIMIT: too
+    // many regions; SYSTEM: no random numbers.
+    Result<uint32_t> expose(std::span<std::byte> memory, Rights rights,
+                            sys::FileDescriptor file = {});
     // Some or all of the rights with which it was exposed; INVALID_ARGUMENT, NOT_FOUND.
     Result<Capability> capability(uint32_t region, Rights rights) const;
-    // Replaces all keys.
+    // Replaces all keys.  What this process writes to the memory of a file meanwhile may be lost.
+    // After an error the region is concealed.
     Result<void> revoke(uint32_t region);
+    // After an error who had attached to the memory has it still.
     Result<void> conceal(uint32_t region);
+
+    // What other processes can see of all regions; a RegionPage.
+    Result<sys::FileDescriptor> share_page();
+    // The thread that serves while it can; where it ends, whoever has attached finds its peer lost.
+    void begin_to_serve() noexcept;
+    void end_serving() noexcept;
+
+    struct Attachment {
+        sys::FileDescriptor file;  // for reading only if the rights are; not open: there is none
+        uint64_t address = 0;      // in this process
+        uint64_t bytes = 0;
+    };
+    // For who has that capability: BAD_KEY; SYSTEM: no more descriptors.
+    Result<Attachment> attach(const Capability& capability);
 
     // OK and `access`; BAD_KEY: no such region, or a key that it has not, or has no more;
     // PERMISSION: the key is right and its rights do not include `needed`; OUT_OF_RANGE.
@@ -80,17 +114,25 @@ private:
         Rights rights = 0;
         std::span<std::byte> memory;
         Keys keys{};
+        // Of who exposes, revokes and conceals, under lock_.
+        sys::FileDescriptor file;
+        bool has_attachments = false;
     };
 
     // Of the region if it is exposed, else null.
     Slot* used_slot(uint32_t region) const HANARE_REQUIRES(lock_);
-    static void close(Slot& slot) noexcept;
-    static void open(Slot& slot) noexcept;
+    void close(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
+    void open(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
+    static Result<void> take_from_attached(Slot& slot);
+    static void forget(Slot& slot) noexcept;
 
     mutable sys::RankedLock lock_{sys::LockRank::kLeaf};  // who exposes, revokes or conceals
     // Made when first wanted, and kept: who enters may look at any time.
     std::array<std::atomic<Slot*>, kRegionsMax> slots_{};
     std::array<std::unique_ptr<Slot>, kRegionsMax> owned_ HANARE_GUARDED_BY(lock_);
+    sys::FileDescriptor page_file_ HANARE_GUARDED_BY(lock_);
+    sys::Mapping page_memory_ HANARE_GUARDED_BY(lock_);
+    RegionPage* page_ = nullptr;  // there, once it is shared
 };
 
 }  // namespace hanare::fabric

@@ -101,7 +101,7 @@ TEST_F(ExposedRegionsTest, NobodyIsInsideAfterRevoking) {
 }
 
 TEST_F(ExposedRegionsTest, NoMoreThanThereIsRoomFor) {
-    for (uint32_t i = 1; i < ExposedRegions::kRegionsMax; ++i) {
+    for (uint32_t i = 1; i < kRegionsMax; ++i) {
         ASSERT_TRUE(regions.expose(memory, kRead));
     }
     EXPECT_EQ(regions.expose(memory, kRead).error().status, HANARE_STATUS_LIMIT);

@@ -6,10 +6,12 @@
 #include <new>
 
 #include "sys/clock.hpp"
+#include "sys/futex.hpp"
 #include "sys/life_lock.hpp"
 #include "sys/lock.hpp"
 #include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
+#include "sys/thread_state.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -134,6 +136,31 @@ hanare_status Fifo::pop(std::span<std::byte> room, size_t& bytes, uint64_t patie
     copy_out(head + kMessageBytes, room.data(), message_bytes);
     header().head.store(head + occupied_by(message_bytes), std::memory_order_release);
     return HANARE_STATUS_OK;
+}
+
+// ---- the bell
+
+void Fifo::hang_bell(Bell bell, uint32_t thread) noexcept {
+    header().thread.store(thread, std::memory_order_relaxed);
+    header().bell.store(static_cast<uint32_t>(bell));
+}
+
+void Fifo::sleep(int timeout_ms) noexcept {
+    sys::shared_futex_wait(header().bell, static_cast<uint32_t>(Bell::kSleeper), timeout_ms);
+}
+
+void Fifo::ring_bell(int process) noexcept {
+    if (!is_queue()) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    uint32_t bell = header().bell.load();
+    if (bell == static_cast<uint32_t>(Bell::kNobody)) return;
+    const uint32_t thread = header().thread.load(std::memory_order_relaxed);
+    if (!header().bell.compare_exchange_strong(bell, static_cast<uint32_t>(Bell::kNobody))) return;
+    if (bell == static_cast<uint32_t>(Bell::kSleeper)) {
+        sys::shared_futex_wake_all(header().bell);
+    } else {
+        sys::signal_thread_of(process, thread, kBellSignal);
+    }
 }
 
 }  // namespace hanare::fabric

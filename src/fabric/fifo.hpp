@@ -49,9 +49,25 @@ public:
     hanare_status pop(std::span<std::byte> room, size_t& bytes,
                       uint64_t patience_ns = kPatience_ns) noexcept;
 
+    // The bell: how whoever the queue belongs to wants to hear of a signal (operation.hpp), once.
+    // Nobody: looks from time to time.  Thread: it is sent kBellSignal.  Sleeper: in sleep().
+    enum class Bell : uint32_t { kNobody = 0, kThread = 1, kSleeper = 2 };
+    // One of the kernel's real-time signals that libc leaves to programs.
+    static constexpr int kBellSignal = 60;
+    // By the owner, who looks for messages after this and before it relies on it; `thread` is one
+    // of its threads.
+    void hang_bell(Bell bell, uint32_t thread = 0) noexcept;
+    // Sleeps until the bell has rung since it was hung for a sleeper, or the time is over
+    // (negative: no limit), or for no reason.
+    void sleep(int timeout_ms) noexcept;
+    // By who has pushed: at most one of many rings.  `process` is the owner's.
+    void ring_bell(int process) noexcept;
+
 private:
     struct Header {
         std::atomic<uint64_t> magic;
+        std::atomic<uint32_t> bell;
+        std::atomic<uint32_t> thread;
         alignas(kAlignment) std::atomic<uint32_t> holder;  // 0: nobody
         alignas(kAlignment) std::atomic<uint64_t> head;    // bytes that were popped, ever
         alignas(kAlignment) std::atomic<uint64_t> tail;    // bytes that were pushed

@@ -26,7 +26,13 @@ enum class Kind : uint8_t {
     kFetch = 3,
     kPush = 4,
     kPop = 5,
+    kSignal = 6,  // a push, and whoever the queue belongs to is told (fifo.hpp)
 };
+
+// Whether it is on a queue, all of a region.
+constexpr bool is_on_queue(Kind kind) noexcept {
+    return kind == Kind::kPush || kind == Kind::kPop || kind == Kind::kSignal;
+}
 
 // Of a queue's message.
 inline constexpr uint32_t kMessageBytesMax = 2048;
@@ -56,7 +62,7 @@ public:
     uint64_t offset = 0;  // in the region; a queue is a region
     uint64_t deadline_ns = kNoDeadline;
 
-    std::span<const std::byte> source;  // put, push
+    std::span<const std::byte> source;  // put, push, signal
     // Get, pop; unspecified if it fails, and behind a message.
     std::span<std::byte> destination;
 
@@ -65,6 +71,8 @@ public:
     uint8_t width = sizeof(uint64_t);
     uint64_t operand = 0;
     uint64_t compare = 0;
+    // Who sleeps at the target until the word changes (sys::shared_futex_wait) is woken.
+    bool wakes = false;
 
     bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
     // These once it is done.
@@ -76,7 +84,8 @@ public:
     uint64_t bytes() const noexcept {
         switch (kind) {
             case Kind::kPut:
-            case Kind::kPush: return source.size();
+            case Kind::kPush:
+            case Kind::kSignal: return source.size();
             case Kind::kGet: return destination.size();
             case Kind::kPop: return std::min<uint64_t>(destination.size(), kMessageBytesMax);
             case Kind::kFetch: return width;

@@ -16,9 +16,9 @@ constexpr uint64_t kQueuePatience_ns = 20'000;
 
 }  // namespace
 
-TcpConnection::TcpConnection(sys::FileDescriptor socket, ExposedRegions& regions,
+TcpConnection::TcpConnection(std::unique_ptr<Transport> transport, ExposedRegions& regions,
                              std::optional<Handshake> handshake)
-    : transport_(std::move(socket)),
+    : transport_(std::move(transport)),
       regions_(regions),
       handshake_(std::move(handshake)),
       out_(std::make_unique<std::byte[]>(kAnswersBytes + kRequestBytesMax)) {}
@@ -58,7 +58,7 @@ bool TcpConnection::begin_to_seal() noexcept {
     try {
         const Result<SessionKeys> keys = handshake_->keys();
         return keys &&
-               transport_.seal_with(*keys, Handshake::Side::kTarget, Transport::Opening::kChecked);
+               transport_->seal_with(*keys, Handshake::Side::kTarget, Transport::Opening::kChecked);
     } catch (const std::bad_alloc&) {
         return false;
     }
@@ -93,7 +93,7 @@ ptrdiff_t TcpConnection::receive() noexcept {
     const bool is_direct = data_left_ != 0 && put_status_ == HANARE_STATUS_OK;
     const std::array<sys::Part, 2> parts = {
         {{is_direct ? access.address() : nullptr, is_direct ? data_left_ : 0}, rest}};
-    const ptrdiff_t moved = transport_.receive(parts);
+    const ptrdiff_t moved = transport_->receive(parts);
     if (moved <= 0) return moved;
     was_served_ = true;
     const size_t placed = std::min<size_t>(static_cast<size_t>(moved), parts[0].bytes);
@@ -112,7 +112,7 @@ bool TcpConnection::begin_request() noexcept {
         return false;
     }
     const uint32_t carried = carried_bytes(request_);
-    const bool goes_as_a_whole = carried <= kSmallBytes || request_.kind == Kind::kPush;
+    const bool goes_as_a_whole = carried <= kSmallBytes || is_on_queue(request_.kind);
     if (goes_as_a_whole && in_bytes() < sizeof request_ + carried) return false;
     in_begin_ += sizeof request_;
     ++requests_;
@@ -120,7 +120,8 @@ bool TcpConnection::begin_request() noexcept {
         case Kind::kPut: begin_put(); break;
         case Kind::kGet: get(); break;
         case Kind::kFetch: fetch(); break;
-        case Kind::kPush: push(); break;
+        case Kind::kPush:
+        case Kind::kSignal: push(); break;
         case Kind::kPop: pop(); break;
     }
     return true;
@@ -167,8 +168,11 @@ void TcpConnection::get() noexcept {
 }
 
 void TcpConnection::fetch() noexcept {
-    const FetchRequest request = {request_.fetch_op, request_.width, request_.operand,
-                                  request_.compare};
+    const FetchRequest request = {.op = request_.fetch_op,
+                                  .width = static_cast<uint8_t>(request_.width & ~kWakes),
+                                  .wakes = (request_.width & kWakes) != 0,
+                                  .operand = request_.operand,
+                                  .compare = request_.compare};
     uint64_t before = 0;
     const hanare_status status =
         apply_fetch(regions_, request_.capability, request_.offset, request, before);
@@ -176,8 +180,9 @@ void TcpConnection::fetch() noexcept {
 }
 
 void TcpConnection::push() noexcept {
-    answer(apply_push(regions_, request_.capability, {in_.data() + in_begin_, request_.bytes},
-                      kQueuePatience_ns));
+    const auto apply = request_.kind == Kind::kSignal ? apply_signal : apply_push;
+    answer(apply(regions_, request_.capability, {in_.data() + in_begin_, request_.bytes},
+                 kQueuePatience_ns));
     in_begin_ += request_.bytes;
 }
 
@@ -210,7 +215,7 @@ void TcpConnection::send_with(std::span<std::byte> data) noexcept {
     const size_t buffered = out_end_ - out_begin_;
     const std::array<sys::Part, 2> parts = {
         {{out_.get() + out_begin_, buffered}, {data.data(), data.size()}}};
-    const ptrdiff_t result = transport_.send(parts);
+    const ptrdiff_t result = transport_->send(parts);
     if (result < 0 && result != -EAGAIN) {
         is_broken_ = true;
         return;
@@ -227,7 +232,7 @@ void TcpConnection::send_with(std::span<std::byte> data) noexcept {
 bool TcpConnection::flush() noexcept {
     while (out_begin_ != out_end_) {
         const sys::Part part = {out_.get() + out_begin_, out_end_ - out_begin_};
-        const ptrdiff_t moved = transport_.send({&part, 1});
+        const ptrdiff_t moved = transport_->send({&part, 1});
         if (moved == -EAGAIN) return false;
         if (moved < 0) {
             is_broken_ = true;
@@ -236,7 +241,7 @@ bool TcpConnection::flush() noexcept {
         out_begin_ += static_cast<size_t>(moved);
     }
     out_begin_ = out_end_ = 0;
-    const int error = transport_.flush();
+    const int error = transport_->flush();
     is_broken_ = is_broken_ || (error != 0 && error != -EAGAIN);
     return error == 0;
 }

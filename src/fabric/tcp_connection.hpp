@@ -26,12 +26,12 @@ namespace hanare::fabric {
 class TcpConnection {
 public:
     // `handshake`, if there is one, comes first.
-    TcpConnection(sys::FileDescriptor socket, ExposedRegions& regions,
+    TcpConnection(std::unique_ptr<Transport> transport, ExposedRegions& regions,
                   std::optional<Handshake> handshake = {});
 
-    int descriptor() const noexcept { return transport_.descriptor(); }
-    // Whether there is more though the socket has nothing.
-    bool has_received() const noexcept { return transport_.has_received(); }
+    const Transport& transport() const noexcept { return *transport_; }
+    Transport& transport() noexcept { return *transport_; }
+    int descriptor() const noexcept { return transport_->descriptor(); }
     // Not yet known to be of the job.
     bool is_stranger() const noexcept { return handshake_.has_value(); }
 
@@ -72,7 +72,7 @@ private:
     void send_with(std::span<std::byte> data) noexcept;
     bool flush() noexcept;
 
-    Transport transport_;
+    const std::unique_ptr<Transport> transport_;
     ExposedRegions& regions_;
     std::optional<Handshake> handshake_;
     bool is_broken_ = false;

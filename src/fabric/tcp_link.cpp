@@ -138,7 +138,7 @@ bool TcpLink::make_request() noexcept {
     made.header.offset = operation.offset + begin;
     if (operation.kind == Kind::kFetch) {
         made.header.fetch_op = operation.fetch_op;
-        made.header.width = operation.width;
+        made.header.width = static_cast<uint8_t>(operation.width | (operation.wakes ? kWakes : 0));
         made.header.operand = operation.operand;
         made.header.compare = operation.compare;
     }
@@ -430,8 +430,7 @@ void TcpLink::lead(const Operation& operation, int timeout_ms) noexcept {
     if (operation.is_done() || has_something_to_do()) return;
     // What has come too early will not be read now.
     const bool reads = !has_early_.load();
-    sys::wait_for_socket(transport_->descriptor(), {.to_read = reads, .to_write = is_full_.load()},
-                         timeout_ms, nudge_.number());
+    transport_->wait({.to_read = reads, .to_write = is_full_.load()}, timeout_ms, nudge_.number());
 }
 
 // Without any event that would end a sleep.

@@ -63,6 +63,11 @@ public:
     hanare_status carry_out(Operation& operation) noexcept override;
     void end() noexcept override;
     bool is_lost() const noexcept override { return lost_.load(std::memory_order_acquire); }
+    // Whether everything that this thread has posted has taken effect, and what it knows others to
+    // have posted.
+    bool is_idle() const noexcept {
+        return !has_unsent_.load() && answered_.load() == sent_.load();
+    }
 
 private:
     struct Request {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "sys/clock.hpp"
+#include "sys/local_socket.hpp"
 #include "sys/lock.hpp"
 #include "sys/tcp_socket.hpp"
 
@@ -14,30 +15,49 @@ namespace {
 
 constexpr uint32_t kListener = UINT32_MAX;
 constexpr uint32_t kEnd = UINT32_MAX - 1;
+constexpr uint32_t kLocalListener = UINT32_MAX - 2;
 // How often only who was served last is looked at, before all are.
 constexpr uint32_t kLooksAtLatest = 8;
 constexpr uint32_t kYield_us = 1000;
+
+using For = sys::ReadySet::For;
 
 }  // namespace
 
 Result<std::unique_ptr<TcpService>> TcpService::open(const Settings& settings,
                                                      ExposedRegions& regions) {
-    if (!settings.secret && !sys::is_loopback(settings.host)) {
+    if (!settings.secret && !settings.host.empty() && !sys::is_loopback(settings.host)) {
         return fail(HANARE_STATUS_PERMISSION,
                     "listening at %.100s, which other machines may reach, needs a secret",
                     settings.host.c_str());
     }
     HANARE_TRY_ASSIGN(sys::EventFd end, sys::EventFd::open());
     auto service = std::unique_ptr<TcpService>(new TcpService(settings, regions, std::move(end)));
-    HANARE_TRY_ASSIGN(service->listener_, sys::listen_tcp(settings.host, settings.port));
-    service->spare_ = sys::duplicate(service->listener_);
-    HANARE_TRY_ASSIGN(service->port_, sys::port_of(service->listener_));
     HANARE_TRY_ASSIGN(service->ready_, sys::ReadySet::open());
-    using For = sys::ReadySet::For;
-    int error = service->ready_.add(service->listener_.number(), kListener, For::kReading);
-    if (error == 0) error = service->ready_.add(service->end_.number(), kEnd, For::kReading);
+    HANARE_TRY(service->listen(settings));
+    int error = service->ready_.add(service->end_.number(), kEnd, For::kReading);
+    if (error == 0 && service->listener_.is_open()) {
+        error = service->ready_.add(service->listener_.number(), kListener, For::kReading);
+    }
+    if (error == 0 && service->local_listener_.is_open()) {
+        error =
+            service->ready_.add(service->local_listener_.number(), kLocalListener, For::kReading);
+    }
     if (error == 0) return service;
     return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot wait for peers");
+}
+
+Result<void> TcpService::listen(const Settings& settings) {
+    if (!settings.host.empty()) {
+        HANARE_TRY_ASSIGN(listener_, sys::listen_tcp(settings.host, settings.port));
+        HANARE_TRY_ASSIGN(port_, sys::port_of(listener_));
+    }
+    if (!settings.local_address.empty()) {
+        HANARE_TRY(regions_.share_page());
+        HANARE_TRY_ASSIGN(local_listener_, sys::listen_local(settings.local_address));
+    }
+    spare_ = sys::duplicate(end_.file());
+    return {};
 }
 
 void TcpService::stop() noexcept {
@@ -46,6 +66,7 @@ void TcpService::stop() noexcept {
 }
 
 void TcpService::run() noexcept {
+    if (local_listener_.is_open()) regions_.begin_to_serve();
     uint64_t served_ns = sys::now_ns();
     while (!is_ending_.load(std::memory_order_relaxed)) {
         if (look()) {
@@ -54,10 +75,16 @@ void TcpService::run() noexcept {
             __builtin_ia32_pause();
         } else if (look_everywhere()) {
             served_ns = sys::now_ns();
-        } else {
+        } else if (may_sleep()) {
             sys::wait_until_readable(ready_.number(), -1, -1);
         }
     }
+    if (local_listener_.is_open()) regions_.end_serving();
+}
+
+bool TcpService::may_sleep() noexcept {
+    leave(latest_);
+    return with_more_ == 0;
 }
 
 // Who was served last is likely to be next, but others are looked at whatever that one does.
@@ -74,9 +101,12 @@ bool TcpService::look_everywhere() noexcept {
     if (number < 0 || number == kEnd) return was_there_more;
     if (number == kListener) {
         accept();
-        return true;
+    } else if (number == kLocalListener) {
+        accept_local();
+    } else {
+        return serve_shown(static_cast<uint32_t>(number)) || was_there_more;
     }
-    return serve(static_cast<uint32_t>(number)) || was_there_more;
+    return true;
 }
 
 bool TcpService::serve_the_rest() noexcept {
@@ -90,7 +120,7 @@ bool TcpService::serve_the_rest() noexcept {
 void TcpService::accept() noexcept {
     sys::FileDescriptor socket = sys::accept_tcp(listener_);
     if (!socket.is_open()) {
-        if (errno == EMFILE || errno == ENFILE) turn_away();
+        if (errno == EMFILE || errno == ENFILE) turn_away(listener_);
         return;
     }
     try {
@@ -100,11 +130,27 @@ void TcpService::accept() noexcept {
     }
 }
 
+void TcpService::accept_local() noexcept {
+    errno = 0;
+    sys::FileDescriptor socket = sys::accept_local(local_listener_);
+    if (!socket.is_open()) {
+        if (errno == EMFILE || errno == ENFILE) turn_away(local_listener_);
+        return;
+    }
+    try {
+        auto greeting = std::make_unique<LocalGreeting>(std::move(socket), regions_);
+        const uint32_t number = free_place();
+        if (ready_.add(greeting->descriptor(), number, For::kReading) != 0) return;
+        peers_[number] = {.greeting = std::move(greeting), .arrival = ++arrivals_};
+    } catch (const std::bad_alloc&) {
+    }
+}
+
 // Who cannot be served would wait, and keep the listener ready, for ever.
-void TcpService::turn_away() noexcept {
+void TcpService::turn_away(const sys::FileDescriptor& listener) noexcept {
     spare_.close();
-    sys::accept_tcp(listener_).close();
-    spare_ = sys::duplicate(listener_);
+    sys::accept_tcp(listener).close();
+    spare_ = sys::duplicate(end_.file());
     // Somebody else was faster.
     if (!spare_.is_open()) sys::yield_for_us(kYield_us);
 }
@@ -130,14 +176,19 @@ void TcpService::add(sys::FileDescriptor socket) {
         if (!begun) return;
         handshake.emplace(std::move(*begun));
     }
-    auto connection =
-        std::make_unique<TcpConnection>(std::move(socket), regions_, std::move(handshake));
-    auto place =
-        std::ranges::find_if(peers_, [](const Peer& peer) { return peer.connection == nullptr; });
+    auto connection = std::make_unique<TcpConnection>(
+        std::make_unique<Transport>(std::move(socket)), regions_, std::move(handshake));
+    const uint32_t number = free_place();
+    if (ready_.add(connection->descriptor(), number, For::kReading) != 0) return;
+    peers_[number] = {.connection = std::move(connection), .arrival = ++arrivals_};
+}
+
+uint32_t TcpService::free_place() {
+    auto place = std::ranges::find_if(peers_, [](const Peer& peer) {
+        return peer.connection == nullptr && peer.greeting == nullptr;
+    });
     if (place == peers_.end()) place = peers_.emplace(place);
-    const auto number = static_cast<uint32_t>(place - peers_.begin());
-    if (ready_.add(connection->descriptor(), number, sys::ReadySet::For::kReading) != 0) return;
-    *place = {.connection = std::move(connection), .arrival = ++arrivals_};
+    return static_cast<uint32_t>(place - peers_.begin());
 }
 
 void TcpService::note_more(Peer& peer, bool has_more) noexcept {
@@ -154,25 +205,76 @@ void TcpService::drop(Peer& peer) noexcept {
     peer.connection.reset();
 }
 
+void TcpService::greet(uint32_t number) noexcept {
+    Peer& peer = peers_[number];
+    const LocalGreeting::Outcome outcome = peer.greeting->go_on();
+    if (outcome == LocalGreeting::Outcome::kWaits) return;
+    if (outcome == LocalGreeting::Outcome::kOver) {
+        ready_.remove(peer.greeting->descriptor());
+        peer.greeting.reset();
+        return;
+    }
+    try {
+        auto transport = peer.greeting->take_transport();
+        peer.greeting.reset();
+        peer.connection = std::make_unique<TcpConnection>(std::move(transport), regions_);
+        leave(number);
+    } catch (const std::bad_alloc&) {
+        // Closed with the transport.
+    }
+}
+
+// Its socket has shown something.
+bool TcpService::serve_shown(uint32_t number) noexcept {
+    if (number >= peers_.size()) return false;
+    Peer& peer = peers_[number];
+    if (peer.greeting != nullptr) {
+        greet(number);
+        return true;
+    }
+    if (peer.connection == nullptr) return false;
+    if (peer.connection->transport().is_in_memory()) peer.connection->transport().take_bells();
+    return serve(number);
+}
+
 // Whether there was something to do.
 bool TcpService::serve(uint32_t number) noexcept {
     if (number >= peers_.size() || peers_[number].connection == nullptr) return false;
     Peer& peer = peers_[number];
+    Transport& transport = peer.connection->transport();
     const TcpConnection::Outcome outcome = peer.connection->serve();
     if (outcome == TcpConnection::Outcome::kClosed) {
         drop(peer);
         return true;
     }
     const bool is_full = outcome == TcpConnection::Outcome::kFull;
-    if (is_full != peer.waits_to_write) {
-        ready_.change(peer.connection->descriptor(), number,
-                      is_full ? sys::ReadySet::For::kWriting : sys::ReadySet::For::kReading);
+    bool has_more = outcome == TcpConnection::Outcome::kMore && transport.has_received();
+    if (transport.is_in_memory()) {
+        if (is_full && transport.ask_for_bell({.to_write = true})) has_more = true;
+    } else if (is_full != peer.waits_to_write) {
+        ready_.change(transport.descriptor(), number, is_full ? For::kWriting : For::kReading);
         peer.waits_to_write = is_full;
     }
-    note_more(peer, outcome == TcpConnection::Outcome::kMore && peer.connection->has_received());
+    note_more(peer, has_more);
     if (!peer.connection->take_served()) return false;
-    latest_ = number;
+    make_latest(number);
     return true;
+}
+
+// The one that is looked at without being asked to; the others have to ring.
+void TcpService::make_latest(uint32_t number) noexcept {
+    if (latest_ == number) return;
+    leave(latest_);
+    latest_ = number;
+}
+
+void TcpService::leave(uint32_t number) noexcept {
+    if (number >= peers_.size() || peers_[number].connection == nullptr) return;
+    Peer& peer = peers_[number];
+    Transport& transport = peer.connection->transport();
+    if (transport.is_in_memory() && transport.ask_for_bell({.to_read = true})) {
+        note_more(peer, true);
+    }
 }
 
 }  // namespace hanare::fabric

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TcpService: what makes the memory that this process exposes reachable over TCP.  A thread of its
-// own serves all peers, so that the program may compute as long as it likes (MBCF: operations are
-// carried out by the receiving interrupt, not by the receiving task).  That thread touches exposed
-// memory with signals blocked: far memory has to be pinned.
+// TcpService: what makes the memory that this process exposes reachable, over TCP and for processes
+// of this user on this machine.  A thread of its own serves all peers, so that the program may
+// compute as long as it likes (MBCF: operations are carried out by the receiving interrupt, not by
+// the receiving task).  That thread touches exposed memory with signals blocked: far memory has to
+// be pinned.
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "fabric/exposed_regions.hpp"
+#include "fabric/local_greeting.hpp"
 #include "fabric/secret.hpp"
 #include "fabric/tcp_connection.hpp"
 #include "sys/event.hpp"
@@ -26,8 +28,10 @@ namespace hanare::fabric {
 class TcpService {
 public:
     struct Settings {
-        std::string host;  // a numeric address of this machine
+        std::string host;  // a numeric address of this machine; empty: no TCP
         uint16_t port = 0;
+        // For processes of this user on this machine (sys/local_socket.hpp); empty: none.
+        std::string local_address = {};
         // Serves only who knows it.  Without, PERMISSION for other hosts than loopback.
         std::optional<Secret> secret = {};
         // The least that it accepts of who knows the secret; default: sealed, but on loopback.
@@ -49,7 +53,8 @@ public:
 
 private:
     struct Peer {
-        std::unique_ptr<TcpConnection> connection;
+        std::unique_ptr<LocalGreeting> greeting = {};  // becomes a connection, or ends
+        std::unique_ptr<TcpConnection> connection = {};
         bool waits_to_write = false;
         bool has_more = false;  // which its socket does not show
         uint64_t arrival = 0;
@@ -59,20 +64,29 @@ private:
         : regions_(regions),
           secret_(settings.secret),
           protection_(settings.protection.value_or(
-              sys::is_loopback(settings.host) ? Protection::kAuthenticated : Protection::kSealed)),
+              settings.host.empty() || sys::is_loopback(settings.host) ? Protection::kAuthenticated
+                                                                       : Protection::kSealed)),
           spin_ns_(uint64_t{settings.spin_us} * 1000),
           end_(std::move(end)) {}
 
+    Result<void> listen(const Settings& settings);
     bool look() noexcept;
     bool look_everywhere() noexcept;
     bool serve_the_rest() noexcept;
+    bool may_sleep() noexcept;
     void accept() noexcept;
-    void turn_away() noexcept;
+    void accept_local() noexcept;
+    void turn_away(const sys::FileDescriptor& listener) noexcept;
     void limit_strangers() noexcept;
     void note_more(Peer& peer, bool has_more) noexcept;
     void drop(Peer& peer) noexcept;
     void add(sys::FileDescriptor socket);
+    uint32_t free_place();
+    void greet(uint32_t number) noexcept;
+    bool serve_shown(uint32_t number) noexcept;
     bool serve(uint32_t number) noexcept;
+    void make_latest(uint32_t number) noexcept;
+    void leave(uint32_t number) noexcept;
 
     ExposedRegions& regions_;
     const std::optional<Secret> secret_;
@@ -81,6 +95,7 @@ private:
     sys::EventFd end_;
     std::atomic<bool> is_ending_{false};
     sys::FileDescriptor listener_;
+    sys::FileDescriptor local_listener_;
     sys::FileDescriptor spare_;  // given up to close a connection that there is no descriptor for
     uint16_t port_ = 0;
     sys::ReadySet ready_;

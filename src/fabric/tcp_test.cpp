@@ -18,17 +18,19 @@
 
 #include "base/prng.hpp"
 #include "fabric/fifo.hpp"
+#include "fabric/local_link.hpp"
 #include "fabric/tcp_link.hpp"
 #include "fabric/tcp_service.hpp"
+#include "fabric/test_calls.hpp"
 #include "sys/clock.hpp"
 #include "sys/inject.hpp"
 
 namespace hanare::fabric {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint32_t kSpinUs = 20;
 constexpr int kConnectMs = 5000;
+const std::string kLocalAddress = "@hanare-fabric-test-" + std::to_string(getpid());
 // What a source sends as the last of a handshake: ChangeCipherSpec and Finished (RFC 8446, D.4).
 constexpr size_t kFinishedBytes = 6 + 5 + 4 + 32 + 1 + 16;
 
@@ -44,70 +46,18 @@ std::unique_ptr<TcpLink> connect_to(uint16_t port, uint32_t spin_us = kSpinUs) {
 Result<std::unique_ptr<TcpService>> open_service(ExposedRegions& regions,
                                                  std::optional<Secret> secret = {},
                                                  const std::string& host = "127.0.0.1") {
-    return TcpService::open({.host = host, .port = 0, .secret = secret, .spin_us = kSpinUs},
+    return TcpService::open({.host = host,
+                             .port = 0,
+                             .local_address = kLocalAddress,
+                             .secret = secret,
+                             .spin_us = kSpinUs},
                             regions);
-}
-
-struct Call : Operation {
-    virtual ~Call() = default;
-    Call(Kind what, const Capability& key, uint64_t at) {
-        kind = what;
-        capability = key;
-        offset = at;
-        deadline_ns = sys::now_ns() + 20'000 * kNsPerMs;
-    }
-};
-struct Put : Call {
-    Put(const Capability& key, uint64_t at, std::span<const std::byte> data)
-        : Call(Kind::kPut, key, at) {
-        source = data;
-    }
-};
-struct Get : Call {
-    Get(const Capability& key, uint64_t at, std::span<std::byte> data) : Call(Kind::kGet, key, at) {
-        destination = data;
-    }
-};
-struct Fetch : Call {
-    Fetch(const Capability& key, uint64_t at, FetchOp op, uint64_t a, uint64_t b = 0)
-        : Call(Kind::kFetch, key, at) {
-        fetch_op = op;
-        operand = a;
-        compare = b;
-    }
-};
-
-struct Push : Call {
-    Push(const Capability& key, std::span<const std::byte> message) : Call(Kind::kPush, key, 0) {
-        source = message;
-    }
-};
-struct Pop : Call {
-    Pop(const Capability& key, std::span<std::byte> room) : Call(Kind::kPop, key, 0) {
-        destination = room;
-    }
-};
-
-template <typename Any>
-hanare_status run(TcpLink& link, Any&& call) {
-    return link.carry_out(call);
-}
-
-// Before what they use goes away, operations are over, also where a test fails.
-struct Ended {
-    TcpLink& link;
-    ~Ended() { link.end(); }
-};
-
-std::vector<std::byte> random_bytes(Prng& prng, size_t bytes) {
-    std::vector<std::byte> data(bytes);
-    for (std::byte& byte : data) byte = static_cast<std::byte>(prng.next());
-    return data;
 }
 
 // A service in this process: anybody may come, or only who knows the secret, with either
 // protection.
-enum class Kept { kOpen, kAuthenticated, kSealed };
+// Or processes of this machine, through memory to the service, or without it where that goes.
+enum class Kept { kOpen, kAuthenticated, kSealed, kRing, kDirect };
 
 class Tcp : public testing::TestWithParam<Kept> {
 protected:
@@ -118,19 +68,28 @@ protected:
     }
 
     static constexpr size_t kBytes = 3 << 20;
-    std::vector<std::byte> memory = std::vector<std::byte>(kBytes);
+    const SharedBytes shared{kBytes};
+    const std::span<std::byte> memory = shared.all();
     ExposedRegions regions;
-    uint32_t region = regions.expose(memory, kRead | kWrite | kAtomic).value();
+    uint32_t region = regions.expose(memory, kRead | kWrite | kAtomic, shared.file()).value();
     Capability all = regions.capability(region, kRead | kWrite | kAtomic).value();
     Capability read_only = regions.capability(region, kRead).value();
-    std::optional<Secret> secret =
-        GetParam() == Kept::kOpen ? std::optional<Secret>() : Secret::make().value();
+    static bool is_local() { return GetParam() == Kept::kRing || GetParam() == Kept::kDirect; }
+    static bool has_secret() { return GetParam() != Kept::kOpen && !is_local(); }
+    std::optional<Secret> secret = has_secret() ? Secret::make().value() : std::optional<Secret>();
     std::unique_ptr<TcpService> service = open_service(regions, secret).value();
     Prng prng{20260705};
     std::jthread thread{[this] { service->run(); }};
-    std::unique_ptr<TcpLink> link = connect();
+    std::unique_ptr<Link> link = connect();
 
-    std::unique_ptr<TcpLink> connect(uint32_t spin_us = kSpinUs) const {
+    std::unique_ptr<Link> connect(uint32_t spin_us = kSpinUs) const {
+        if (is_local()) {
+            return LocalLink::connect({.address = kLocalAddress,
+                                       .spin_us = spin_us,
+                                       .timeout_ms = kConnectMs,
+                                       .is_direct = GetParam() == Kept::kDirect})
+                .value();
+        }
         return connect_to_port(service->port(), spin_us);
     }
     std::unique_ptr<TcpLink> connect_to_port(uint16_t port, uint32_t spin_us) const {
@@ -149,7 +108,7 @@ protected:
 };
 
 void Tcp::check_random_transfers(int rounds) {
-    std::vector<std::byte> expected = memory;
+    std::vector<std::byte> expected(memory.begin(), memory.end());
     for (int round = 0; round < rounds; ++round) {
         const size_t bytes = prng.below(4) == 0 ? prng.below(1 << 20) : prng.below(3000);
         const size_t at = prng.below(kBytes - bytes + 1);
@@ -160,7 +119,7 @@ void Tcp::check_random_transfers(int rounds) {
         ASSERT_EQ(run(*link, Get(all, at, seen)), HANARE_STATUS_OK);
         ASSERT_TRUE(seen == data) << bytes << " at " << at;
     }
-    EXPECT_TRUE(memory == expected);
+    EXPECT_TRUE(is_same(memory, expected));
 }
 
 TEST_P(Tcp, PutsAndGetsOfAllSizes) { check_random_transfers(200); }
@@ -181,10 +140,10 @@ TEST_P(Tcp, ShortTransfers) {
 
 // What waits for the socket goes when there is room again, though nothing else comes.
 TEST_P(Tcp, TheSocketIsFullForAMoment) {
+    if (is_local()) GTEST_SKIP() << "nothing goes over the socket";
     // This one sleeps at once, and would not come across it by chance.
     const auto sleepy =
-        TcpService::open({.host = "127.0.0.1", .port = 0, .secret = secret, .spin_us = 0}, regions)
-            .value();
+        TcpService::open({.host = "127.0.0.1", .secret = secret, .spin_us = 0}, regions).value();
     std::jthread sleepy_thread([&] { sleepy->run(); });
     link = connect_to_port(sleepy->port(), 0);
     const std::vector<std::byte> data = random_bytes(prng, 65'536);
@@ -224,7 +183,7 @@ TEST_P(Tcp, WhatIsRefusedChangesNothingAndConcernsNobodyElse) {
     Capability forged = all;
     forged.key.words[1] ^= 1;
     const std::vector<std::byte> data = random_bytes(prng, 200'000);
-    const std::vector<std::byte> before = memory;
+    const std::vector<std::byte> before(memory.begin(), memory.end());
     EXPECT_EQ(run(*link, Put(forged, 0, data)), HANARE_STATUS_BAD_KEY);
     EXPECT_EQ(run(*link, Put(read_only, 0, data)), HANARE_STATUS_PERMISSION);
     EXPECT_EQ(run(*link, Put(all, kBytes - 10, std::span(data).first(2000))),
@@ -232,7 +191,7 @@ TEST_P(Tcp, WhatIsRefusedChangesNothingAndConcernsNobodyElse) {
     EXPECT_EQ(run(*link, Put(all, kBytes + 1, {})), HANARE_STATUS_OUT_OF_RANGE);
     EXPECT_EQ(run(*link, Put(all, UINT64_MAX, std::span(data).first(1))),
               HANARE_STATUS_OUT_OF_RANGE);
-    EXPECT_TRUE(memory == before);
+    EXPECT_TRUE(is_same(memory, before));
     ASSERT_TRUE(regions.revoke(region));
     std::vector<std::byte> seen(10);
     EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_BAD_KEY);
@@ -267,10 +226,10 @@ TEST_P(Tcp, RefusedGetsBetweenOthers) {
 
 class TcpQueue : public Tcp {
 protected:
-    static constexpr size_t kQueueBytes = Fifo::kHeaderBytes + 8192;
-    alignas(Fifo::kAlignment) std::byte queue_memory[kQueueBytes];
-    hanare_status formatted = Fifo::format(queue_memory);
-    uint32_t queue = regions.expose(queue_memory, kPush | kPop).value();
+    static constexpr size_t kRoom = 12'288 - Fifo::kHeaderBytes;
+    const SharedBytes queue_memory{Fifo::kHeaderBytes + kRoom};
+    hanare_status formatted = Fifo::format(queue_memory.all());
+    uint32_t queue = regions.expose(queue_memory.all(), kPush | kPop, queue_memory.file()).value();
     Capability push_only = regions.capability(queue, kPush).value();
     Capability pop_only = regions.capability(queue, kPop).value();
 };
@@ -308,7 +267,7 @@ TEST_P(TcpQueue, FullIsAnAnswer) {
     hanare_status status = HANARE_STATUS_OK;
     while ((status = run(*link, Push(push_only, message))) == HANARE_STATUS_OK) ++pushed;
     EXPECT_EQ(status, HANARE_STATUS_FULL);
-    EXPECT_EQ(pushed, 8192 / 1008);
+    EXPECT_EQ(pushed, kRoom / 1008);
     std::vector<std::byte> nonsense(64);
     const uint32_t no_queue = regions.expose(nonsense, kPush).value();
     EXPECT_EQ(run(*link, Push(regions.capability(no_queue, kPush).value(), message)),
@@ -478,6 +437,7 @@ TEST_P(Tcp, WhatMakesNoSenseIsRefusedHere) {
 }
 
 TEST_P(Tcp, AFailingSocketEndsTheLink) {
+    if (is_local()) GTEST_SKIP() << "nothing goes over the socket";
     sys::inject::arm(sys::inject::Call::kSend, EIO);
     std::vector<std::byte> seen(10);
     EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_PEER_LOST);
@@ -517,10 +477,13 @@ std::string name_of(const testing::TestParamInfo<Kept>& info) {
         case Kept::kOpen: return "Open";
         case Kept::kAuthenticated: return "Authenticated";
         case Kept::kSealed: return "Sealed";
+        case Kept::kRing: return "Ring";
+        case Kept::kDirect: return "Direct";
     }
     return "";
 }
-constexpr auto kAllKept = {Kept::kOpen, Kept::kAuthenticated, Kept::kSealed};
+constexpr auto kAllKept = {Kept::kOpen, Kept::kAuthenticated, Kept::kSealed, Kept::kRing,
+                           Kept::kDirect};
 INSTANTIATE_TEST_SUITE_P(All, Tcp, testing::ValuesIn(kAllKept), name_of);
 INSTANTIATE_TEST_SUITE_P(All, TcpQueue, testing::ValuesIn(kAllKept), name_of);
 INSTANTIATE_TEST_SUITE_P(All, TcpOpen, testing::Values(Kept::kOpen), name_of);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "fabric/frame_cipher.hpp"
+#include "sys/descriptor_passing.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -41,7 +42,26 @@ struct Transport::Sealed {
     size_t in_bytes() const noexcept { return in_end - in_begin; }
 };
 
+struct Transport::Rings {
+    Rings(sys::Mapping shared, Handshake::Side side)
+        : memory(std::move(shared)),
+          out(half(side == Handshake::Side::kSource)),
+          in(half(side == Handshake::Side::kTarget)) {}
+    std::byte* half(bool is_first) const noexcept {
+        return memory.address() + (is_first ? 0 : ByteRing::kMemoryBytes);
+    }
+
+    const sys::Mapping memory;
+    ByteRing out;
+    ByteRing in;
+    std::atomic<bool> is_closed{false};  // by the peer
+    uint32_t empty_looks = 0;            // of the receiving thread
+};
+
 Transport::Transport(sys::FileDescriptor socket) : socket_(std::move(socket)) {}
+
+Transport::Transport(sys::FileDescriptor socket, sys::Mapping shared, Handshake::Side side)
+    : socket_(std::move(socket)), rings_(std::make_unique<Rings>(std::move(shared), side)) {}
 
 Transport::~Transport() = default;
 
@@ -58,6 +78,7 @@ Result<void> Transport::seal_with(const SessionKeys& keys, Handshake::Side side,
 // ---- sending
 
 ptrdiff_t Transport::send(std::span<const sys::Part> parts) noexcept {
+    if (rings_ != nullptr) return send_in_memory(parts);
     if (sealed_ == nullptr) return sys::send_parts(socket_.number(), parts);
     if (const int error = flush(); error != 0) return error;
     Sealed& to = *sealed_;
@@ -97,6 +118,7 @@ int Transport::flush() noexcept {
 // ---- receiving
 
 ptrdiff_t Transport::receive(std::span<const sys::Part> parts) noexcept {
+    if (rings_ != nullptr) return receive_in_memory(parts);
     if (sealed_ == nullptr) return sys::receive_parts(socket_.number(), parts);
     Sealed& from = *sealed_;
     ptrdiff_t moved = 0;
@@ -177,6 +199,65 @@ ptrdiff_t Transport::take_plain(std::span<const sys::Part> parts) noexcept {
         taken += bytes;
     }
     return static_cast<ptrdiff_t>(taken);
+}
+
+// ---- through memory
+
+bool Transport::has_in_ring() const noexcept { return !rings_->in.is_empty(); }
+
+// Where the socket is full of bells the peer has one.
+void Transport::ring_bell() noexcept {
+    constexpr std::byte kBell[1] = {};
+    sys::send_message(socket_.number(), kBell);
+}
+
+ptrdiff_t Transport::send_in_memory(std::span<const sys::Part> parts) noexcept {
+    if (rings_->is_closed.load(std::memory_order_relaxed)) return -EPIPE;
+    bool owes_bell = false;
+    const ptrdiff_t moved = rings_->out.write(parts, owes_bell);
+    if (owes_bell) ring_bell();
+    return moved;
+}
+
+ptrdiff_t Transport::receive_in_memory(std::span<const sys::Part> parts) noexcept {
+    // Who never sleeps has to see, too, that the peer is gone.
+    constexpr uint32_t kLooksUntilBells = 4096;
+    bool owes_bell = false;
+    const ptrdiff_t moved = rings_->in.read(parts, owes_bell);
+    if (owes_bell) ring_bell();
+    if (moved != -EAGAIN) return moved;
+    if (++rings_->empty_looks % kLooksUntilBells == 0) take_bells();
+    // What came before the end counts.
+    return rings_->is_closed.load() && rings_->in.is_empty() ? 0 : -EAGAIN;
+}
+
+bool Transport::ask_for_bell(sys::Ready wanted) noexcept {
+    if (wanted.to_read) rings_->in.reader_sleeps(true);
+    if (wanted.to_write) rings_->out.writer_sleeps(true);
+    return (wanted.to_read && !rings_->in.is_empty()) ||
+           (wanted.to_write && !rings_->out.is_full()) || rings_->is_closed.load();
+}
+
+void Transport::take_bells() noexcept {
+    std::array<std::byte, 64> bells;
+    ptrdiff_t got = 0;
+    do {
+        got = sys::receive_message(socket_.number(), bells);
+    } while (got == static_cast<ptrdiff_t>(bells.size()));
+    if (got == 0 || (got < 0 && got != -EAGAIN)) rings_->is_closed.store(true);
+}
+
+void Transport::wait(sys::Ready wanted, int timeout_ms, int other) noexcept {
+    if (rings_ == nullptr) {
+        sys::wait_for_socket(socket_.number(), wanted, timeout_ms, other);
+        return;
+    }
+    if (!ask_for_bell(wanted)) {
+        sys::wait_for_socket(socket_.number(), {.to_read = true}, timeout_ms, other);
+        take_bells();
+    }
+    rings_->in.reader_sleeps(false);
+    rings_->out.writer_sleeps(false);
 }
 
 }  // namespace hanare::fabric

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transport: the bytes of a connection, as they are or in sealed frames.  Both ways it has the form
-// of a socket: as much as goes at once, into and out of the caller's memory.
+// Transport: the bytes of a connection: over a socket, as they are or in sealed frames, or through
+// memory that both processes have mapped (byte_ring.hpp).  Always it has the form of a socket: as
+// much as goes at once, into and out of the caller's memory.
+//
+// Through memory, the socket carries the bells for whoever sleeps, and shows that the peer is gone.
 //
 // Sealed, what is sent is encrypted on its way into a buffer, and what is received is decrypted on
 // its way out of one, into its destination.  Where that is memory of others than who waits for it
@@ -17,7 +20,9 @@
 #include <span>
 
 #include "base/result.hpp"
+#include "fabric/byte_ring.hpp"
 #include "fabric/handshake.hpp"
+#include "sys/memory.hpp"
 #include "sys/tcp_socket.hpp"
 
 namespace hanare::fabric {
@@ -28,6 +33,10 @@ public:
     static constexpr size_t kFrameBytesMax = 68 * 1024;
 
     explicit Transport(sys::FileDescriptor socket);
+    // What is between two processes of this machine: a ring for what the source sends, and one for
+    // what it receives.
+    static constexpr size_t kSharedBytes = 2 * ByteRing::kMemoryBytes;
+    Transport(sys::FileDescriptor socket, sys::Mapping shared, Handshake::Side side);
     Transport(Transport&&) = delete;
     ~Transport();
 
@@ -48,10 +57,27 @@ public:
     // How much has come; 0: the peer has closed; -EAGAIN; -EBADMSG: not sealed by the peer.
     ptrdiff_t receive(std::span<const sys::Part> parts) noexcept;
     // Whether receive() would have something though the socket has nothing.  Any thread.
-    bool has_received() const noexcept { return has_received_.load(); }
+    bool has_received() const noexcept {
+        return rings_ != nullptr ? has_in_ring() : has_received_.load();
+    }
+
+    // Sleeps until there may be something to receive, or room to send, or `other` is readable, or
+    // the time is over.  One thread at a time.
+    void wait(sys::Ready wanted, int timeout_ms, int other) noexcept;
+
+    // For who waits for the sockets of many: through memory, a bell has to be asked for, time and
+    // again, before the socket shows anything.  Whether there is something already, or room.
+    bool is_in_memory() const noexcept { return rings_ != nullptr; }
+    bool ask_for_bell(sys::Ready wanted) noexcept;
+    void take_bells() noexcept;
 
 private:
     struct Sealed;
+    struct Rings;
+    bool has_in_ring() const noexcept;
+    void ring_bell() noexcept;
+    ptrdiff_t send_in_memory(std::span<const sys::Part> parts) noexcept;
+    ptrdiff_t receive_in_memory(std::span<const sys::Part> parts) noexcept;
     ptrdiff_t receive_sealed() noexcept;
     uint32_t frame_bytes() const noexcept;
     bool has_good_length() const noexcept;
@@ -61,6 +87,7 @@ private:
 
     const sys::FileDescriptor socket_;
     std::unique_ptr<Sealed> sealed_;
+    std::unique_ptr<Rings> rings_;
     std::atomic<bool> has_received_{false};
 };
 

@@ -45,9 +45,11 @@ bool is_plausible(const RequestHeader& header) noexcept {
         case Kind::kPut:
         case Kind::kGet: return true;
         case Kind::kPush:
-        case Kind::kPop: return header.bytes <= kMessageBytesMax && header.offset == 0;
+        case Kind::kPop:
+        case Kind::kSignal: return header.bytes <= kMessageBytesMax && header.offset == 0;
         case Kind::kFetch:
-            return is_fetch(header.fetch_op, header.width) && header.bytes == header.width;
+            return is_fetch(header.fetch_op, header.width & ~kWakes) &&
+                   header.bytes == (header.width & ~kWakes);
     }
     return false;
 }

@@ -19,11 +19,14 @@ inline constexpr uint8_t kWireVersion = 1;
 // What a request may carry or ask for; larger operations are several requests.
 inline constexpr uint32_t kRequestBytesMax = 64 * 1024;
 
+// In the width of a fetch-op: who sleeps until the word changes is woken.
+inline constexpr uint8_t kWakes = 0x80;
+
 struct RequestHeader {
     uint8_t version = kWireVersion;
     Kind kind = Kind::kPut;
     FetchOp fetch_op = FetchOp::kAdd;
-    uint8_t width = 0;
+    uint8_t width = 0;      // of the word; kWakes or'ed
     uint32_t bytes = 0;     // of the range or message; of a pop those that there is room for
     uint32_t sequence = 0;  // number of the request on this connection, from 0, modulo 2^32
     uint32_t check = 0;     // CRC-32C of the header, with 0 here
@@ -57,7 +60,9 @@ bool is_plausible(const RequestHeader& header) noexcept;
 bool is_known_status(int16_t status) noexcept;
 // What follows a request.
 inline uint32_t carried_bytes(const RequestHeader& header) noexcept {
-    return header.kind == Kind::kPut || header.kind == Kind::kPush ? header.bytes : 0;
+    const bool carries =
+        header.kind == Kind::kPut || header.kind == Kind::kPush || header.kind == Kind::kSignal;
+    return carries ? header.bytes : 0;
 }
 
 }  // namespace hanare::fabric

@@ -15,6 +15,7 @@ public:
     static Result<EventFd> open();
 
     int number() const { return file_.number(); }
+    const FileDescriptor& file() const { return file_; }
     // Makes the descriptor readable.
     void post() noexcept;
     // Makes it unreadable again; never waits.

@@ -29,6 +29,16 @@ void futex_wake(const std::atomic<uint32_t>& word, int threads) noexcept {
     futex(word, FUTEX_WAKE_PRIVATE, static_cast<uint32_t>(threads), nullptr);
 }
 
+void shared_futex_wait(const std::atomic<uint32_t>& word, uint32_t expected,
+                       int timeout_ms) noexcept {
+    const timespec timeout = {timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
+    futex(word, FUTEX_WAIT, expected, timeout_ms < 0 ? nullptr : &timeout);
+}
+
+void shared_futex_wake_all(const std::atomic<uint32_t>& word) noexcept {
+    futex(word, FUTEX_WAKE, INT32_MAX, nullptr);
+}
+
 bool has_futex_timeout(int operation) noexcept {
     switch (operation & FUTEX_CMD_MASK) {
         case FUTEX_WAIT:

@@ -32,6 +32,23 @@ Result<void> map_over(const Mapping& mapping, int protection, int flags, int fil
                       format_size(mapping.bytes()).c_str());
 }
 
+// Holes stay holes.  0 or an errno value.
+int copy_content(int from, const std::byte* memory, size_t bytes, int to) {
+    const auto end = static_cast<off_t>(bytes);
+    for (off_t at = 0; at < end;) {
+        at = lseek(from, at, SEEK_DATA);
+        if (at < 0) return errno == ENXIO ? 0 : errno;
+        const off_t behind = lseek(from, at, SEEK_HOLE);
+        if (behind < 0) return errno;
+        while (at < behind) {
+            const ssize_t written = pwrite(to, memory + at, static_cast<size_t>(behind - at), at);
+            if (written < 0 && errno != EINTR) return errno;
+            if (written > 0) at += written;
+        }
+    }
+    return 0;
+}
+
 }  // namespace
 
 Result<FileDescriptor> create_shared_memory(size_t bytes) {
@@ -99,6 +116,21 @@ Result<size_t> shared_memory_bytes(int file) {
                     "descriptor %d is not one of hanare_region_export", file);
     }
     return static_cast<size_t>(status.st_size);
+}
+
+Result<FileDescriptor> replace_shared_memory(std::span<std::byte> memory,
+                                             const FileDescriptor& file) {
+    HANARE_TRY_ASSIGN(FileDescriptor fresh, create_shared_memory(memory.size()));
+    if (const int error = copy_content(file.number(), memory.data(), memory.size(), fresh.number());
+        error != 0) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, error, "cannot copy %s of shared memory",
+                          format_size(memory.size()).c_str());
+    }
+    void* const mapped = raw::mmap(memory.data(), memory.size(), PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fresh.number(), 0);
+    if (mapped != MAP_FAILED) return fresh;
+    return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "cannot map %s of shared memory",
+                      format_size(memory.size()).c_str());
 }
 
 // Private, and never written to: the same memory, but userfaultfd takes it without the right to

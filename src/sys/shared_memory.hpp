@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/result.hpp"
 #include "sys/file.hpp"
@@ -34,5 +35,11 @@ Result<size_t> shared_memory_bytes(int file);
 
 // The file's memory, for reading only; the mapping does not need the descriptor any more.
 Result<Mapping> map_read_only(int file, size_t bytes);
+
+// Makes the memory, a mapping of all of `file`, one of a new file with the same content, which it
+// returns; who has the old file or a mapping of it keeps that.  What is written there meanwhile may
+// be lost.  After an error nothing has changed.
+Result<FileDescriptor> replace_shared_memory(std::span<std::byte> memory,
+                                             const FileDescriptor& file);
 
 }  // namespace hanare::sys

@@ -73,8 +73,12 @@ ThreadState thread_state(uint32_t thread_id) noexcept {
 }
 
 void signal_thread(uint32_t thread_id, int signal_number) noexcept {
+    signal_thread_of(getpid(), thread_id, signal_number);
+}
+
+void signal_thread_of(int process_id, uint32_t thread_id, int signal_number) noexcept {
     const int saved_errno = errno;
-    syscall(SYS_tgkill, getpid(), thread_id, signal_number);
+    syscall(SYS_tgkill, process_id, thread_id, signal_number);
     errno = saved_errno;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What other threads of this process are doing, and signals to them.  Async-signal-safe, no
+// What other threads of this process are doing, and signals to threads.  Async-signal-safe, no
 // cancellation points.
 #pragma once
 
@@ -25,5 +25,7 @@ ThreadState thread_state(uint32_t thread_id) noexcept;
 
 // Sends a signal to a thread of this process.
 void signal_thread(uint32_t thread_id, int signal_number) noexcept;
+// Of another process of this user; one that there is no more gets none.
+void signal_thread_of(int process_id, uint32_t thread_id, int signal_number) noexcept;
 
 }  // namespace hanare::sys

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/signal_queue.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+
+#include "base/units.hpp"
+#include "sys/clock.hpp"
+#include "sys/shared_memory.hpp"
+#include "sys/signal.hpp"
+#include "sys/thread_state.hpp"
+
+namespace hanare::fabric {
+namespace {
+
+constexpr uint64_t kNsPerMs = 1'000'000;
+
+// The one that interrupts: there is one signal for all.
+std::atomic<SignalQueue*> interrupting{nullptr};
+
+int ms_until(uint64_t deadline_ns, uint64_t now_ns) noexcept {
+    const uint64_t left_ms = (deadline_ns - now_ns) / kNsPerMs + 1;
+    return static_cast<int>(std::min<uint64_t>(left_ms, INT_MAX));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SignalQueue>> SignalQueue::open(ExposedRegions& regions, size_t bytes) {
+    const size_t whole = (bytes + kOsPageBytes - 1) / kOsPageBytes * kOsPageBytes;
+    HANARE_TRY_ASSIGN(sys::FileDescriptor file, sys::create_shared_memory(whole));
+    HANARE_TRY_ASSIGN(sys::Mapping memory, sys::Mapping::reserve(whole, kOsPageBytes));
+    HANARE_TRY(sys::map_shared(memory, file));
+    const std::span<std::byte> all = {memory.address(), memory.bytes()};
+    Fifo::format(all);
+    HANARE_TRY_ASSIGN(const uint32_t region, regions.expose(all, kSignal, std::move(file)));
+    HANARE_TRY_ASSIGN(const Capability capability, regions.capability(region, kSignal));
+    return std::unique_ptr<SignalQueue>(
+        new SignalQueue(regions, std::move(memory), region, capability));
+}
+
+SignalQueue::~SignalQueue() {
+    stop_interrupting();
+    static_cast<void>(regions_.conceal(region_));
+}
+
+hanare_status SignalQueue::set_handler(uint32_t number, Handler handler, void* context) noexcept {
+    if (number >= kHandlersMax) return HANARE_STATUS_OUT_OF_RANGE;
+    Entry& entry = handlers_[number];
+    entry.handler.store(nullptr);
+    entry.context.store(context);
+    entry.handler.store(handler);
+    return HANARE_STATUS_OK;
+}
+
+// ---- interrupting
+
+Result<void> SignalQueue::interrupt_this_thread() {
+    SignalQueue* nobody = nullptr;
+    if (!interrupting.compare_exchange_strong(nobody, this) && nobody != this) {
+        return fail(HANARE_STATUS_BUSY, "another queue of signals interrupts this process");
+    }
+    struct sigaction before = {};
+    sigaction(Fifo::kBellSignal, nullptr, &before);
+    const bool is_ours = before.sa_handler == on_bell;
+    if (!is_ours && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        interrupting.store(nullptr);
+        return fail(HANARE_STATUS_BUSY, "signal %d, which is to interrupt, has a handler",
+                    Fifo::kBellSignal);
+    }
+    struct sigaction action = {};
+    action.sa_handler = on_bell;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(Fifo::kBellSignal, &action, nullptr);
+    thread_.store(sys::current_thread_id());
+    hang_bell();
+    // What came before.
+    poll();
+    return {};
+}
+
+// The handler stays: a signal that is under way would end the process.
+void SignalQueue::stop_interrupting() noexcept {
+    thread_.store(0);
+    hang_bell();
+    SignalQueue* self = this;
+    interrupting.compare_exchange_strong(self, nullptr);
+}
+
+void SignalQueue::on_bell(int) noexcept {
+    const int saved_errno = errno;
+    if (SignalQueue* const queue = interrupting.load(); queue != nullptr) {
+        queue->hang_bell();
+        queue->run_handlers();
+    }
+    errno = saved_errno;
+}
+
+void SignalQueue::hang_bell() noexcept {
+    const uint32_t thread = thread_.load();
+    queue_.hang_bell(thread != 0 ? Fifo::Bell::kThread : Fifo::Bell::kNobody, thread);
+}
+
+// ---- running handlers
+
+void SignalQueue::run_handler(std::span<const std::byte> message) noexcept {
+    Header header;
+    if (message.size() < sizeof header) return;
+    std::memcpy(&header, message.data(), sizeof header);
+    if (header.handler >= kHandlersMax) return;
+    const Entry& entry = handlers_[header.handler];
+    if (const Handler handler = entry.handler.load(); handler != nullptr) {
+        handler(entry.context.load(), message.subspan(sizeof header));
+    }
+}
+
+uint32_t SignalQueue::run_handlers() noexcept {
+    std::array<std::byte, kMessageBytesMax> message;
+    uint32_t count = 0;
+    size_t bytes = 0;
+    for (; queue_.pop(message, bytes) == HANARE_STATUS_OK; ++count) {
+        run_handler(std::span(message).first(bytes));
+    }
+    return count;
+}
+
+// Handlers of one thread run one after the other, in the order of the messages.
+uint32_t SignalQueue::poll() noexcept {
+    const sys::SignalBlockButFaults one_after_the_other;
+    return run_handlers();
+}
+
+hanare_status SignalQueue::wait(uint64_t deadline_ns) noexcept {
+    hanare_status status = HANARE_STATUS_TIMEOUT;
+    for (;;) {
+        queue_.hang_bell(Fifo::Bell::kSleeper);
+        if (poll() != 0) {
+            status = HANARE_STATUS_OK;
+            break;
+        }
+        const uint64_t now_ns = sys::now_ns();
+        if (now_ns >= deadline_ns) break;
+        queue_.sleep(deadline_ns == UINT64_MAX ? -1 : ms_until(deadline_ns, now_ns));
+    }
+    hang_bell();
+    // What came while the bell hung for a sleeper that did not sleep.
+    if (thread_.load() != 0) poll();
+    return status;
+}
+
+}  // namespace hanare::fabric

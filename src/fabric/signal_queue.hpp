@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SignalQueue: what peers signal to this process, and the handlers that run for it (MBCF: the
+// memory-based signal calls a routine of the target's).  A signal is a message to a queue whose
+// owner is told of it: a thread that computes is interrupted, one that sleeps in wait() is woken,
+// and who looks by itself now and then (poll()) costs nobody a system call.
+//
+// Handlers that interrupt are signal handlers: they may call what is async-signal-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+#include "fabric/exposed_regions.hpp"
+#include "fabric/fifo.hpp"
+#include "fabric/operation.hpp"
+#include "sys/memory.hpp"
+
+namespace hanare::fabric {
+
+class SignalQueue {
+public:
+    // What a message is: the handler's number, and behind it the arguments.
+    struct Header {
+        uint32_t handler = 0;
+        uint32_t unused = 0;
+    };
+    static constexpr size_t kArgumentBytesMax = kMessageBytesMax - sizeof(Header);
+    static constexpr uint32_t kHandlersMax = 64;
+    using Handler = void (*)(void* context, std::span<const std::byte> arguments);
+
+    // The regions live longer.  `bytes`: of the queue.
+    static Result<std::unique_ptr<SignalQueue>> open(ExposedRegions& regions, size_t bytes);
+    ~SignalQueue();
+    SignalQueue(const SignalQueue&) = delete;
+    SignalQueue& operator=(const SignalQueue&) = delete;
+
+    // With it peers can signal, and do nothing else.
+    const Capability& capability() const noexcept { return capability_; }
+
+    // OUT_OF_RANGE: the number.  Null: signals with that number are dropped, as at first.  Any
+    // thread; one that runs the handler before may run it still.
+    hanare_status set_handler(uint32_t number, Handler handler, void* context) noexcept;
+
+    // From now on handlers run in the calling thread, whatever it does.  BUSY: another queue of
+    // this process does that, or the program uses the signal Fifo::kBellSignal.
+    Result<void> interrupt_this_thread();
+    // From now on they run in poll() and wait() only.
+    void stop_interrupting() noexcept;
+
+    // Runs the handlers of all that has come; how many.  Any thread.
+    uint32_t poll() noexcept;
+    // Sleeps until something has come, and runs its handlers; TIMEOUT.  One thread at a time, the
+    // one that is interrupted if there is one.
+    hanare_status wait(uint64_t deadline_ns) noexcept;
+
+private:
+    struct Entry {
+        std::atomic<Handler> handler{nullptr};
+        std::atomic<void*> context{nullptr};
+    };
+
+    SignalQueue(ExposedRegions& regions, sys::Mapping memory, uint32_t region,
+                const Capability& capability) noexcept
+        : regions_(regions),
+          memory_(std::move(memory)),
+          queue_({memory_.address(), memory_.bytes()}),
+          region_(region),
+          capability_(capability) {}
+
+    static void on_bell(int) noexcept;
+    void hang_bell() noexcept;
+    uint32_t run_handlers() noexcept;
+    void run_handler(std::span<const std::byte> message) noexcept;
+
+    ExposedRegions& regions_;
+    const sys::Mapping memory_;
+    Fifo queue_;
+    const uint32_t region_;
+    const Capability capability_;
+    std::array<Entry, kHandlersMax> handlers_;
+    std::atomic<uint32_t> thread_{0};  // that is interrupted
+};
+
+}  // namespace hanare::fabric
