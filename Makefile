@@ -23,7 +23,7 @@ help:
 	@echo 'make demo                matrix times vector, 4 times larger than its local memory; GNU'
 	@echo '                         sort in a quarter of its memory (DEMO_FLAGS=..., SORT_FLAGS=...'
 	@echo '                         are passed on; see hanare demo --help, hanare demo sort --help)'
-	@echo 'make test                all tests, and the unit tests under ASan and UBSan'
+	@echo 'make test                all tests, the unit tests under ASan and UBSan, and fuzzers'
 	@echo 'make test-sanitizers     all tests under ASan and UBSan, and under TSan'
 	@echo 'make test-stress         10^8 writes for every engine and block size, 1000 random runs'
 	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
@@ -58,6 +58,11 @@ test: release
 	@cmake --preset asan
 	@$(BUILD) asan --target hanare_asan_tests
 	@$(CTEST) build/asan -L asan
+	@echo '== what comes from outside: fuzzers, for a minute'
+	@scripts/bootstrap --all
+	@cmake --preset fuzz
+	@$(BUILD) fuzz --target hanare_fuzzers
+	@$(CTEST) build/fuzz -L fuzz
 
 # The checks look at sources and at the release library; they have no part here.
 test-sanitizers: bootstrap-all

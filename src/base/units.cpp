@@ -26,11 +26,16 @@ int unit_exponent(std::string_view suffix) {
 struct Decimal {
     double value = 0;
     size_t bytes = 0;  // 0: it is no number
+    // If it is a whole number that has room here, since a double has 53 bits.
+    bool is_whole = false;
+    uint64_t whole = 0;
 };
 Decimal leading_decimal(std::string_view text) {
     const bool is_negative = text.starts_with('-');
     double digits = 0;
     double scale = 1;
+    uint64_t whole = 0;
+    bool has_room = !is_negative;
     size_t at = is_negative ? 1 : 0;
     bool has_digits = false;
     bool has_point = false;
@@ -40,14 +45,20 @@ Decimal leading_decimal(std::string_view text) {
             has_point = true;
         } else if (c >= '0' && c <= '9') {
             has_digits = true;
-            digits = digits * 10 + (c - '0');
+            const auto digit = static_cast<uint64_t>(c - '0');
+            digits = digits * 10 + static_cast<double>(digit);
+            has_room = has_room && whole <= (UINT64_MAX - digit) / 10;
+            whole = whole * 10 + digit;
             if (has_point) scale *= 10;
         } else {
             break;
         }
     }
     if (!has_digits) return {};
-    return {.value = (is_negative ? -digits : digits) / scale, .bytes = at};
+    return {.value = (is_negative ? -digits : digits) / scale,
+            .bytes = at,
+            .is_whole = has_room && !has_point,
+            .whole = whole};
 }
 
 }  // namespace
@@ -61,16 +72,17 @@ Result<uint64_t> parse_size(std::string_view what, std::string_view text,
                     static_cast<int>(allowed.size()), allowed.data());
     };
     if (text.empty()) return bad("is empty");
-    const auto [value, digits] = leading_decimal(text);
-    if (digits == 0) return bad("is not a size");
-    if (!(value > 0)) return bad("is not positive");
-    const int exponent = unit_exponent(text.substr(digits));
+    const Decimal number = leading_decimal(text);
+    if (number.bytes == 0) return bad("is not a size");
+    if (!(number.value > 0)) return bad("is not positive");
+    const int exponent = unit_exponent(text.substr(number.bytes));
     if (exponent < 0) return bad("has an unknown unit");
     // Exact, as powers of two are.
-    double bytes = value;
+    double bytes = number.value;
     for (int power = 0; power < exponent; ++power) bytes *= 1024;
     if (bytes >= 0x1p63) return bad("is too large");
     if (bytes < 1) return bad("is less than one byte");
+    if (number.is_whole) return number.whole << (10 * exponent);
     return static_cast<uint64_t>(bytes);
 }
 

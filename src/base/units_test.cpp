@@ -30,6 +30,8 @@ TEST(ParseSize, AcceptsWhatPeopleWrite) {
         {"4P", 4096 * 1024 * kGiB},
         {"8191P", uint64_t{8191} << 50},
         {"9007199254740992", uint64_t{1} << 53},
+        {"9007199254740993", (uint64_t{1} << 53) + 1},
+        {"8999999999999999K", 8999999999999999 << 10},
     };
     for (const auto& [text, bytes] : cases) {
         const Result<uint64_t> result = parse_size("local", text);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a peer sends, in both directions: requests of any content to a target, answers of any
-// content to a source.  Nothing may be touched but the region and the destinations, and every
-// operation ends.
+// content to a source; over a socket, in frames that were sealed by who knows the keys, or through
+// memory.  Nothing may be touched but the region and the destinations, and every operation ends.
 //
 // The first byte says how much of each header is put right, so that what lies behind the checks is
-// reached, too.
+// reached, too, and which way it goes.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,33 +18,87 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/units.hpp"
 #include "fabric/fifo.hpp"
 #include "fabric/tcp_connection.hpp"
 #include "fabric/tcp_link.hpp"
+#include "sys/shared_memory.hpp"
 
 namespace hanare::fabric {
 namespace {
 
-enum Help : uint8_t { kSeal = 1, kCapability = 2, kToSource = 4 };
+enum Help : uint8_t {
+    kSeal = 1,
+    kCapability = 2,
+    kToSource = 4,
+    kInMemory = 8,
+    kInFrames = 16,
+    kScribble = 32,  // over the heads of the rings, or over a frame
+};
 
-struct Pair {
-    Pair() {
+sys::Mapping mapping_of(const sys::FileDescriptor& file) {
+    sys::Mapping memory = sys::Mapping::reserve(Transport::kSharedBytes, kOsPageBytes).value();
+    HANARE_ASSERT(sys::map_shared(memory, file).has_value());
+    return memory;
+}
+
+// Both ends of a connection; `side` is that of the one which is fuzzed.
+class Pair {
+public:
+    Pair(uint8_t help, Handshake::Side side) : help_(help) {
         int ends[2];
         HANARE_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-        ours = sys::FileDescriptor(ends[0]);
-        fuzzed = sys::FileDescriptor(ends[1]);
+        const auto other =
+            side == Handshake::Side::kSource ? Handshake::Side::kTarget : Handshake::Side::kSource;
+        sys::FileDescriptor one(ends[0]);
+        sys::FileDescriptor two(ends[1]);
+        if ((help & kInMemory) != 0) {
+            const sys::FileDescriptor file =
+                sys::create_shared_memory(Transport::kSharedBytes).value();
+            scribbled_ = mapping_of(file);
+            ours = std::make_unique<Transport>(std::move(one), mapping_of(file), other);
+            theirs_ = std::make_unique<Transport>(std::move(two), mapping_of(file), side);
+            return;
+        }
+        ours = std::make_unique<Transport>(std::move(one));
+        theirs_ = std::make_unique<Transport>(std::move(two));
+        if ((help & kInFrames) == 0) return;
+        const SessionKeys keys;
+        HANARE_ASSERT(ours->seal_with(keys, other, Transport::Opening::kStraight).has_value());
+        HANARE_ASSERT(theirs_->seal_with(keys, side, Transport::Opening::kStraight).has_value());
     }
-    void send(std::span<const uint8_t> bytes) const {
-        [[maybe_unused]] const ssize_t sent =
-            ::send(fuzzed.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    void send(std::span<const uint8_t> bytes) {
+        std::vector<std::byte> copy(bytes.size());
+        std::memcpy(copy.data(), bytes.data(), bytes.size());
+        const sys::Part part = {copy.data(), copy.size()};
+        if ((help_ & kScribble) != 0) scribble(bytes);
+        theirs_->send({&part, 1});
     }
-    void drain() const {
-        char part[4096];
-        while (recv(fuzzed.number(), part, sizeof part, 0) > 0) {
+    void drain() {
+        std::array<std::byte, 4096> room;
+        const sys::Part part = {room.data(), room.size()};
+        while (theirs_->receive({&part, 1}) > 0) {
         }
     }
-    sys::FileDescriptor ours;
-    sys::FileDescriptor fuzzed;
+
+    std::unique_ptr<Transport> ours;
+
+private:
+    // What a peer can do that does not keep to its own code.
+    void scribble(std::span<const uint8_t> bytes) {
+        if ((help_ & kInMemory) != 0) {
+            for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+                const size_t ring = (bytes[i] & 1) * ByteRing::kMemoryBytes;
+                scribbled_.address()[ring + (bytes[i] >> 1)] = std::byte{bytes[i + 1]};
+            }
+        } else {
+            ::send(theirs_->descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        }
+    }
+
+    const uint8_t help_;
+    std::unique_ptr<Transport> theirs_;
+    sys::Mapping scribbled_;
 };
 
 // Goes through the input as the receiver would, and changes headers.
@@ -70,27 +124,30 @@ void fuzz_target(std::vector<uint8_t> input, uint8_t help) {
     alignas(Fifo::kAlignment) std::byte queue[4096];
     HANARE_ASSERT(Fifo::format(queue) == HANARE_STATUS_OK);
     const Capability of_queue =
-        regions.capability(regions.expose(queue, kPush | kPop).value(), kPush | kPop).value();
+        regions
+            .capability(regions.expose(queue, kPush | kPop | kSignal).value(),
+                        kPush | kPop | kSignal)
+            .value();
     if ((help & kSeal) != 0) {
         mend_headers<RequestHeader>(input, [&](RequestHeader& header, uint32_t) -> size_t {
             header.version = kWireVersion;
-            header.kind = static_cast<Kind>(1 + static_cast<uint8_t>(header.kind) % 5);
+            header.kind = static_cast<Kind>(1 + static_cast<uint8_t>(header.kind) % 6);
             if ((help & kCapability) != 0) {
-                const bool is_of_queue = header.kind == Kind::kPush || header.kind == Kind::kPop;
+                const bool is_of_queue = is_on_queue(header.kind);
                 header.capability = is_of_queue ? of_queue : all;
                 header.bytes %= is_of_queue ? kMessageBytesMax + 1 : 10'000;
                 header.offset = is_of_queue ? 0 : header.offset % 10'000;
             }
             if (header.kind == Kind::kFetch) {
-                header.width = header.width % 2 == 0 ? 4 : 8;
-                header.bytes = header.width;
+                header.bytes = header.width % 2 == 0 ? 4 : 8;
+                header.width = static_cast<uint8_t>(header.bytes | (header.width & kWakes));
                 header.fetch_op =
                     static_cast<FetchOp>(1 + static_cast<uint8_t>(header.fetch_op) % 6);
             }
             return carried_bytes(header);
         });
     }
-    Pair pair;
+    Pair pair(help, Handshake::Side::kSource);
     TcpConnection connection(std::move(pair.ours), regions);
     std::span<const uint8_t> rest = input;
     while (!rest.empty()) {
@@ -126,8 +183,8 @@ void fuzz_source(std::vector<uint8_t> input, uint8_t help) {
             return header.bytes;
         });
     }
-    Pair pair;
-    const auto made = TcpLink::make(std::make_unique<Transport>(std::move(pair.ours)), 0).value();
+    Pair pair(help, Handshake::Side::kTarget);
+    const auto made = TcpLink::make(std::move(pair.ours), 0).value();
     TcpLink& link = *made;
     for (Operation& call : calls) link.post(call);
     std::span<const uint8_t> rest = input;
