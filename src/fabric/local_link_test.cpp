@@ -68,7 +68,11 @@ protected:
         TcpService::open({.host = {}, .local_address = address_of(getpid()), .spin_us = 20},
                          regions)
             .value();
-    std::jthread thread{[this] { service->run(); }};
+    std::atomic<uint32_t> serving{0};
+    std::jthread thread{[this] {
+        serving = sys::current_thread_id();
+        service->run();
+    }};
     std::unique_ptr<LocalLink> link = connect_to(address_of(getpid()));
     std::vector<std::byte> seen = std::vector<std::byte>(64);
 };
@@ -162,6 +166,35 @@ TEST_F(Local, NonsenseInTheGreeting) {
         ASSERT_TRUE(sys::wait_for_socket(socket.number(), {.to_read = true}, kConnectMs).to_read);
         EXPECT_EQ(sys::receive_message(socket.number(), seen), 0);
     }
+    EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_OK);
+}
+
+// Who takes no answers keeps nobody awake.
+TEST_F(Local, AnswersThatNobodyTakes) {
+    LocalConnection peer = connect_locally(address_of(getpid()), kConnectMs).value();
+    RequestHeader request = {.kind = Kind::kGet, .bytes = kRequestBytesMax, .capability = all};
+    const uint64_t end_ns = sys::now_ns() + 5000 * kNsPerMs;
+    for (uint32_t number = 0; number < 200; ++number) {
+        request.sequence = number;
+        seal(request);
+        const sys::Part part = {reinterpret_cast<std::byte*>(&request), sizeof request};
+        ASSERT_EQ(peer.transport->send({&part, 1}), static_cast<ptrdiff_t>(sizeof request));
+    }
+    auto state = sys::ThreadState::kRunning;
+    while (state != sys::ThreadState::kInSystemCall && sys::now_ns() < end_ns) {
+        state = sys::thread_state(serving);
+    }
+    EXPECT_EQ(state, sys::ThreadState::kInSystemCall);
+    // And gets all of them when it does.
+    std::vector<std::byte> room(1 << 20);
+    size_t received = 0;
+    const sys::Part all_of_it = {room.data(), room.size()};
+    const size_t expected = 200 * (sizeof(AnswerHeader) + kRequestBytesMax);
+    while (received < expected && sys::now_ns() < end_ns) {
+        const ptrdiff_t moved = peer.transport->receive({&all_of_it, 1});
+        if (moved > 0) received += static_cast<size_t>(moved);
+    }
+    EXPECT_EQ(received, expected);
     EXPECT_EQ(run(*link, Get(all, 0, seen)), HANARE_STATUS_OK);
 }
 

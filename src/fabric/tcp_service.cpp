@@ -253,12 +253,17 @@ bool TcpService::serve(uint32_t number) noexcept {
         if (is_full && transport.ask_for_bell({.to_write = true})) has_more = true;
     } else if (is_full != peer.waits_to_write) {
         ready_.change(transport.descriptor(), number, is_full ? For::kWriting : For::kReading);
-        peer.waits_to_write = is_full;
     }
+    peer.waits_to_write = is_full;
     note_more(peer, has_more);
-    if (!peer.connection->take_served()) return false;
-    make_latest(number);
-    return true;
+    const bool was_served = peer.connection->take_served();
+    if (was_served) {
+        make_latest(number);
+    } else if (number != latest_) {
+        // It may have rung, and what it rang for have been done before.
+        leave(number);
+    }
+    return was_served;
 }
 
 // The one that is looked at without being asked to; the others have to ring.
@@ -271,6 +276,8 @@ void TcpService::make_latest(uint32_t number) noexcept {
 void TcpService::leave(uint32_t number) noexcept {
     if (number >= peers_.size() || peers_[number].connection == nullptr) return;
     Peer& peer = peers_[number];
+    // Of one that has to take its answers first, the requests are not wanted.
+    if (peer.waits_to_write) return;
     Transport& transport = peer.connection->transport();
     if (transport.is_in_memory() && transport.ask_for_bell({.to_read = true})) {
         note_more(peer, true);

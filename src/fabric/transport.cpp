@@ -222,13 +222,14 @@ ptrdiff_t Transport::send_in_memory(std::span<const sys::Part> parts) noexcept {
 ptrdiff_t Transport::receive_in_memory(std::span<const sys::Part> parts) noexcept {
     // Who never sleeps has to see, too, that the peer is gone.
     constexpr uint32_t kLooksUntilBells = 4096;
+    if (rings_->in.is_empty() && ++rings_->empty_looks % kLooksUntilBells == 0) take_bells();
+    // Before the look into the ring: what came before the end counts, and a bell that was taken
+    // rang for something there.
+    const bool is_closed = rings_->is_closed.load();
     bool owes_bell = false;
     const ptrdiff_t moved = rings_->in.read(parts, owes_bell);
     if (owes_bell) ring_bell();
-    if (moved != -EAGAIN) return moved;
-    if (++rings_->empty_looks % kLooksUntilBells == 0) take_bells();
-    // What came before the end counts.
-    return rings_->is_closed.load() && rings_->in.is_empty() ? 0 : -EAGAIN;
+    return moved == -EAGAIN && is_closed ? 0 : moved;
 }
 
 bool Transport::ask_for_bell(sys::Ready wanted) noexcept {

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Order and completion over all engines of the fabric at once: sources, two for each engine, post
+// random operations on the memory of a process of its own, up to 32 at a time and in any mixture of
+// sizes, while others do the same and a region's keys are revoked under them.
+//
+// Each source owns a range of the region, and knows from its own copy what every get must bring:
+// operations of a pair take effect in the order in which they are posted, whatever is under way.
+// All add to one counter, push to one queue with a number that rises, and use memory in turns of
+// which some are revoked.  HANARE_STRESS_STEPS sets the operations of each source,
+// HANARE_STRESS_SEED the seed; both are printed.
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.hpp"
+#include "base/units.hpp"
+#include "fabric/fifo.hpp"
+#include "fabric/local_link.hpp"
+#include "fabric/tcp_link.hpp"
+#include "fabric/tcp_service.hpp"
+#include "sys/clock.hpp"
+#include "sys/memory.hpp"
+#include "sys/shared_memory.hpp"
+
+namespace hanare::stress {
+namespace {
+
+using fabric::Capability;
+using fabric::Kind;
+using fabric::Operation;
+
+constexpr size_t kRangeBytes = 256 * kKiB;
+constexpr uint32_t kSourcesOfEngine = 2;
+constexpr size_t kDepthMax = 32;
+constexpr size_t kQueueBytes = 64 * kKiB;
+constexpr uint64_t kPatience_ns = 60'000'000'000;
+
+enum class Engine : uint32_t { kTcp, kSealed, kRing, kDirect };
+constexpr std::array kEngines = {Engine::kTcp, Engine::kSealed, Engine::kRing, Engine::kDirect};
+constexpr uint32_t kSources = kSourcesOfEngine * kEngines.size();
+constexpr size_t kRegionBytes = kSources * kRangeBytes + kOsPageBytes;
+constexpr uint64_t kCounter = kSources * kRangeBytes;
+
+uint64_t number_from(const char* name, uint64_t otherwise) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+// What the sources have to know of the target.
+struct Address {
+    uint16_t port = 0;
+    uint16_t sealed_port = 0;
+    Capability region;
+    Capability queue;
+    Capability fleeting;
+};
+
+class Memory {
+public:
+    explicit Memory(size_t bytes)
+        : file_(sys::create_shared_memory(bytes).value()),
+          memory_(sys::Mapping::reserve(bytes, kOsPageBytes).value()) {
+        EXPECT_TRUE(sys::map_shared(memory_, file_));
+    }
+    std::span<std::byte> all() const { return {memory_.address(), memory_.bytes()}; }
+    Capability expose(fabric::ExposedRegions& regions, fabric::Rights rights) const {
+        const uint32_t number = regions.expose(all(), rights, sys::duplicate(file_)).value();
+        return regions.capability(number, rights).value();
+    }
+
+private:
+    const sys::FileDescriptor file_;
+    const sys::Mapping memory_;
+};
+
+// The target: serves, and revokes the keys of one region time and again, until it is killed.
+[[noreturn]] void serve(int out, const std::string& local_address, const fabric::Secret& secret) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const Memory memory(kRegionBytes);
+    const Memory queue(kQueueBytes);
+    const Memory fleeting(kRangeBytes);
+    fabric::ExposedRegions regions;
+    fabric::Fifo::format(queue.all());
+    Address address;
+    address.region = memory.expose(regions, fabric::kRead | fabric::kWrite | fabric::kAtomic);
+    address.queue = queue.expose(regions, fabric::kPush | fabric::kPop);
+    address.fleeting = fleeting.expose(regions, fabric::kRead | fabric::kWrite);
+    const auto open =
+        fabric::TcpService::open(
+            {.host = "127.0.0.1", .local_address = local_address, .spin_us = 10}, regions)
+            .value();
+    const auto sealed =
+        fabric::TcpService::open({.host = "127.0.0.1", .secret = secret, .spin_us = 10}, regions)
+            .value();
+    address.port = open->port();
+    address.sealed_port = sealed->port();
+    if (write(out, &address, sizeof address) != sizeof address) _exit(1);
+    std::jthread one([&] { open->run(); });
+    std::jthread two([&] { sealed->run(); });
+    for (;;) {
+        // Not an event: that it may happen at any moment is what it is for.
+        usleep(3000);
+        if (!regions.revoke(address.fleeting.region)) _exit(1);
+    }
+}
+
+class FabricStress : public testing::Test {
+protected:
+    FabricStress() {
+        std::printf("HANARE_STRESS_SEED=%llu HANARE_STRESS_STEPS=%llu\n",
+                    static_cast<unsigned long long>(seed), static_cast<unsigned long long>(steps));
+        std::fflush(stdout);
+        int ends[2];
+        EXPECT_EQ(pipe(ends), 0);
+        child = fork();
+        if (child == 0) serve(ends[1], local_address, secret);
+        close(ends[1]);
+        EXPECT_EQ(read(ends[0], &address, sizeof address), static_cast<ssize_t>(sizeof address));
+        close(ends[0]);
+    }
+    ~FabricStress() override {
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    }
+
+    std::unique_ptr<fabric::Link> connect(Engine engine) const {
+        if (engine == Engine::kRing || engine == Engine::kDirect) {
+            return fabric::LocalLink::connect({.address = local_address,
+                                               .spin_us = 10,
+                                               .is_direct = engine == Engine::kDirect})
+                .value();
+        }
+        fabric::TcpLink::Settings settings = {
+            .host = "127.0.0.1", .port = address.port, .secret = {}, .spin_us = 10};
+        if (engine == Engine::kSealed) {
+            settings.port = address.sealed_port;
+            settings.secret = secret;
+        }
+        return fabric::TcpLink::connect(settings).value();
+    }
+
+    const uint64_t seed = number_from("HANARE_STRESS_SEED", std::random_device{}());
+    const uint64_t steps = number_from("HANARE_STRESS_STEPS", 6000);
+    const std::string local_address = "@hanare-stress-" + std::to_string(getpid());
+    const fabric::Secret secret = fabric::Secret::make().value();
+    Address address;
+    pid_t child = 0;
+};
+
+// One thread with a link of its own.
+class Source {
+public:
+    Source(std::unique_ptr<fabric::Link> link, const Address& address, uint32_t number,
+           uint64_t seed)
+        : link_(std::move(link)),
+          address_(address),
+          number_(number),
+          prng_(seed + number),
+          range_(kRangeBytes) {}
+    ~Source() { link_->end(); }
+
+    void run(uint64_t steps) {
+        for (uint64_t step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
+            while (flights_.size() >= depth_) finish_oldest();
+            if (prng_.below(64) == 0) depth_ = 1 + prng_.below(kDepthMax);
+            post();
+        }
+        while (!flights_.empty()) finish_oldest();
+    }
+    uint64_t added() const { return added_; }
+    uint64_t pushed() const { return pushed_; }
+
+private:
+    struct Flight {
+        Operation operation;
+        std::vector<std::byte> data;
+        std::vector<std::byte> expected;  // of a get on the own range
+        bool is_fleeting = false;
+    };
+
+    void post() {
+        auto flight = std::make_unique<Flight>();
+        Operation& operation = flight->operation;
+        operation.deadline_ns = sys::now_ns() + kPatience_ns;
+        const uint64_t dice = prng_.below(16);
+        if (dice < 6) {
+            prepare_put(*flight);
+        } else if (dice < 12) {
+            prepare_get(*flight);
+        } else if (dice < 14) {
+            operation.kind = Kind::kFetch;
+            operation.capability = address_.region;
+            operation.offset = kCounter;
+            operation.operand = 1 + prng_.below(5);
+            operation.wakes = prng_.below(4) == 0;
+            added_ += operation.operand;
+        } else if (dice < 15) {
+            prepare_message(*flight);
+        } else {
+            flight->is_fleeting = true;
+            operation.kind = prng_.below(2) == 0 ? Kind::kPut : Kind::kGet;
+            operation.capability = address_.fleeting;
+            flight->data.resize(1 + prng_.below(kRangeBytes / 4));
+            operation.source = flight->data;
+            operation.destination = flight->data;
+        }
+        link_->post(operation);
+        flights_.push_back(std::move(flight));
+    }
+    void place(Flight& flight) {
+        const size_t bytes = prng_.below(8) == 0 ? prng_.below(kRangeBytes / 2) : prng_.below(2000);
+        const size_t offset = prng_.below(kRangeBytes - bytes + 1);
+        flight.data.resize(bytes);
+        flight.operation.capability = address_.region;
+        flight.operation.offset = number_ * kRangeBytes + offset;
+    }
+    std::span<std::byte> own_copy(const Flight& flight) {
+        return std::span(range_).subspan(flight.operation.offset - number_ * kRangeBytes,
+                                         flight.data.size());
+    }
+    void prepare_put(Flight& flight) {
+        place(flight);
+        for (std::byte& byte : flight.data) byte = static_cast<std::byte>(prng_.next());
+        std::ranges::copy(flight.data, own_copy(flight).begin());
+        flight.operation.source = flight.data;
+    }
+    void prepare_get(Flight& flight) {
+        place(flight);
+        const std::span<std::byte> now = own_copy(flight);
+        flight.expected.assign(now.begin(), now.end());
+        flight.operation.kind = Kind::kGet;
+        flight.operation.destination = flight.data;
+    }
+    // Who it is from, and how many it has sent before.
+    void prepare_message(Flight& flight) {
+        // It may be full; the number counts what was taken, and must be known before the next.
+        while (!flights_.empty()) finish_oldest();
+        const std::array<uint64_t, 2> message = {number_, pushed_};
+        flight.data.resize(sizeof message);
+        std::memcpy(flight.data.data(), message.data(), sizeof message);
+        flight.operation.kind = Kind::kPush;
+        flight.operation.capability = address_.queue;
+        flight.operation.source = flight.data;
+    }
+    void finish_oldest() {
+        const std::unique_ptr<Flight> flight = std::move(flights_.front());
+        flights_.pop_front();
+        Operation& operation = flight->operation;
+        if (prng_.below(4) == 0) {
+            while (!link_->test(operation)) std::this_thread::yield();
+        }
+        const hanare_status status = link_->wait(operation);
+        if (flight->is_fleeting) {
+            EXPECT_TRUE(status == HANARE_STATUS_OK || status == HANARE_STATUS_BAD_KEY) << status;
+        } else if (operation.kind == Kind::kPush) {
+            EXPECT_TRUE(status == HANARE_STATUS_OK || status == HANARE_STATUS_FULL) << status;
+            if (status == HANARE_STATUS_OK) ++pushed_;
+        } else {
+            EXPECT_EQ(status, HANARE_STATUS_OK);
+            EXPECT_TRUE(operation.kind != Kind::kGet || flight->data == flight->expected)
+                << "source " << number_ << " got something else than it has put";
+        }
+    }
+
+    const std::unique_ptr<fabric::Link> link_;
+    const Address address_;
+    const uint64_t number_;
+    Prng prng_;
+    std::vector<std::byte> range_;  // as the target's must be
+    std::deque<std::unique_ptr<Flight>> flights_;
+    size_t depth_ = 8;
+    uint64_t added_ = 0;
+    uint64_t pushed_ = 0;
+};
+
+// Takes messages until all sources have ended and the queue is empty; each source's are in order.
+std::array<uint64_t, kSources> take_messages(fabric::Link& link, const Capability& queue,
+                                             const std::atomic<bool>& is_over) {
+    std::array<uint64_t, kSources> taken{};
+    for (;;) {
+        const bool was_over = is_over.load();
+        std::array<uint64_t, 2> message{};
+        Operation pop;
+        pop.kind = Kind::kPop;
+        pop.capability = queue;
+        pop.destination = std::as_writable_bytes(std::span(message));
+        pop.deadline_ns = sys::now_ns() + kPatience_ns;
+        const hanare_status status = link.carry_out(pop);
+        if (status == HANARE_STATUS_EMPTY && was_over) return taken;
+        if (status == HANARE_STATUS_EMPTY) {
+            std::this_thread::yield();
+            continue;
+        }
+        EXPECT_EQ(status, HANARE_STATUS_OK);
+        if (status != HANARE_STATUS_OK || message[0] >= kSources) return taken;
+        EXPECT_EQ(message[1], taken[message[0]]) << "of source " << message[0];
+        ++taken[message[0]];
+    }
+}
+
+TEST_F(FabricStress, OrderAndCompletion) {
+    std::vector<std::unique_ptr<Source>> sources;
+    for (uint32_t number = 0; number < kSources; ++number) {
+        sources.push_back(std::make_unique<Source>(connect(kEngines[number % kEngines.size()]),
+                                                   address, number, seed));
+    }
+    std::atomic<bool> is_over{false};
+    std::array<uint64_t, kSources> taken{};
+    std::jthread consumer([&] {
+        const auto link = connect(Engine::kRing);
+        taken = take_messages(*link, address.queue, is_over);
+    });
+    {
+        std::vector<std::jthread> threads;
+        for (const auto& source : sources) {
+            threads.emplace_back([&] { source->run(steps); });
+        }
+    }
+    is_over = true;
+    consumer.join();
+    uint64_t added = 0;
+    for (uint32_t number = 0; number < kSources; ++number) {
+        added += sources[number]->added();
+        EXPECT_EQ(taken[number], sources[number]->pushed()) << "of source " << number;
+    }
+    uint64_t counter = 0;
+    Operation get;
+    get.kind = Kind::kGet;
+    get.capability = address.region;
+    get.offset = kCounter;
+    get.destination = std::as_writable_bytes(std::span(&counter, 1));
+    EXPECT_EQ(connect(Engine::kTcp)->carry_out(get), HANARE_STATUS_OK);
+    EXPECT_EQ(counter, added);
+}
+
+}  // namespace
+}  // namespace hanare::stress
