@@ -111,13 +111,15 @@ hanare_status Fifo::push(std::span<const std::byte> message, uint64_t patience_n
     return HANARE_STATUS_OK;
 }
 
+bool Fifo::is_empty() const noexcept {
+    return !is_queue() || header().head.load(std::memory_order_relaxed) ==
+                              header().tail.load(std::memory_order_acquire);
+}
+
 hanare_status Fifo::pop(std::span<std::byte> room, size_t& bytes, uint64_t patience_ns) noexcept {
     if (!is_queue()) return HANARE_STATUS_CORRUPT;
     // Most of those who ask find nothing, and need no lock for it.
-    if (header().head.load(std::memory_order_relaxed) ==
-        header().tail.load(std::memory_order_acquire)) {
-        return HANARE_STATUS_EMPTY;
-    }
+    if (is_empty()) return HANARE_STATUS_EMPTY;
     const Lock lock(header().holder, patience_ns);
     if (!lock.is_held()) return HANARE_STATUS_BUSY;
     const uint64_t head = header().head.load(std::memory_order_relaxed);

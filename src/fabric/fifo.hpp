@@ -37,6 +37,9 @@ public:
     // Whether it is a queue shows when it is used.
     explicit Fifo(std::span<std::byte> memory) noexcept : memory_(memory) {}
 
+    // Whether there is none, at a glance; also what is no queue is empty.
+    bool is_empty() const noexcept;
+
     // How long another thread may hold the lock, which takes it far less unless it does not run.
     static constexpr uint64_t kPatience_ns = 2'000'000;
 

@@ -129,6 +129,8 @@ uint32_t SignalQueue::run_handlers() noexcept {
 
 // Handlers of one thread run one after the other, in the order of the messages.
 uint32_t SignalQueue::poll() noexcept {
+    if (queue_.is_empty()) return 0;
+    if (thread_.load(std::memory_order_relaxed) == 0) return run_handlers();
     const sys::SignalBlockButFaults one_after_the_other;
     return run_handlers();
 }

@@ -19,6 +19,8 @@ constexpr uint32_t kLocalListener = UINT32_MAX - 2;
 // How often only who was served last is looked at, before all are.
 constexpr uint32_t kLooksAtLatest = 8;
 constexpr uint32_t kYield_us = 1000;
+// How often who sleeps looks whether strangers take too long.
+constexpr int kStrangersLookMs = 500;
 
 using For = sys::ReadySet::For;
 
@@ -76,7 +78,8 @@ void TcpService::run() noexcept {
         } else if (look_everywhere()) {
             served_ns = sys::now_ns();
         } else if (may_sleep()) {
-            sys::wait_until_readable(ready_.number(), -1, -1);
+            const int timeout_ms = drop_late_strangers() ? kStrangersLookMs : -1;
+            sys::wait_until_readable(ready_.number(), -1, timeout_ms);
         }
     }
     if (local_listener_.is_open()) regions_.end_serving();
@@ -141,7 +144,8 @@ void TcpService::accept_local() noexcept {
         auto greeting = std::make_unique<LocalGreeting>(std::move(socket), regions_);
         const uint32_t number = free_place();
         if (ready_.add(greeting->descriptor(), number, For::kReading) != 0) return;
-        peers_[number] = {.greeting = std::move(greeting), .arrival = ++arrivals_};
+        peers_[number] = {
+            .greeting = std::move(greeting), .arrival = ++arrivals_, .arrival_ns = sys::now_ns()};
     } catch (const std::bad_alloc&) {
     }
 }
@@ -167,6 +171,21 @@ void TcpService::limit_strangers() noexcept {
     if (strangers >= kStrangersMax) drop(*oldest);
 }
 
+// Whether there are others, to look after again.
+bool TcpService::drop_late_strangers() noexcept {
+    bool are_there_others = false;
+    const uint64_t now = sys::now_ns();
+    for (Peer& peer : peers_) {
+        if (!peer.is_stranger()) continue;
+        if (now - peer.arrival_ns > stranger_ns_) {
+            drop(peer);
+        } else {
+            are_there_others = true;
+        }
+    }
+    return are_there_others;
+}
+
 void TcpService::add(sys::FileDescriptor socket) {
     std::optional<Handshake> handshake;
     if (secret_) {
@@ -180,7 +199,8 @@ void TcpService::add(sys::FileDescriptor socket) {
         std::make_unique<Transport>(std::move(socket)), regions_, std::move(handshake));
     const uint32_t number = free_place();
     if (ready_.add(connection->descriptor(), number, For::kReading) != 0) return;
-    peers_[number] = {.connection = std::move(connection), .arrival = ++arrivals_};
+    peers_[number] = {
+        .connection = std::move(connection), .arrival = ++arrivals_, .arrival_ns = sys::now_ns()};
 }
 
 uint32_t TcpService::free_place() {
@@ -199,9 +219,12 @@ void TcpService::note_more(Peer& peer, bool has_more) noexcept {
 
 void TcpService::drop(Peer& peer) noexcept {
     note_more(peer, false);
+    const int descriptor =
+        peer.greeting != nullptr ? peer.greeting->descriptor() : peer.connection->descriptor();
     // A child of fork() may have the descriptor, too, which would keep it in the set, and open.
-    ready_.remove(peer.connection->descriptor());
-    sys::shut_down(peer.connection->descriptor());
+    ready_.remove(descriptor);
+    sys::shut_down(descriptor);
+    peer.greeting.reset();
     peer.connection.reset();
 }
 
@@ -209,11 +232,7 @@ void TcpService::greet(uint32_t number) noexcept {
     Peer& peer = peers_[number];
     const LocalGreeting::Outcome outcome = peer.greeting->go_on();
     if (outcome == LocalGreeting::Outcome::kWaits) return;
-    if (outcome == LocalGreeting::Outcome::kOver) {
-        ready_.remove(peer.greeting->descriptor());
-        peer.greeting.reset();
-        return;
-    }
+    if (outcome == LocalGreeting::Outcome::kOver) return drop(peer);
     try {
         auto transport = peer.greeting->take_transport();
         peer.greeting.reset();

@@ -38,6 +38,8 @@ public:
         std::optional<Protection> protection = {};
         // How long it looks for requests after the last one before it sleeps.
         uint32_t spin_us = 0;
+        // How long who has not shown that it knows the secret, or said what it wants, may take.
+        int stranger_timeout_ms = 10'000;
     };
     static Result<std::unique_ptr<TcpService>> open(const Settings& settings,
                                                     ExposedRegions& regions);
@@ -58,6 +60,11 @@ private:
         bool waits_to_write = false;
         bool has_more = false;  // which its socket does not show
         uint64_t arrival = 0;
+        uint64_t arrival_ns = 0;
+
+        bool is_stranger() const noexcept {
+            return greeting != nullptr || (connection != nullptr && connection->is_stranger());
+        }
     };
 
     TcpService(const Settings& settings, ExposedRegions& regions, sys::EventFd end)
@@ -67,6 +74,7 @@ private:
               settings.host.empty() || sys::is_loopback(settings.host) ? Protection::kAuthenticated
                                                                        : Protection::kSealed)),
           spin_ns_(uint64_t{settings.spin_us} * 1000),
+          stranger_ns_(static_cast<uint64_t>(settings.stranger_timeout_ms) * 1'000'000),
           end_(std::move(end)) {}
 
     Result<void> listen(const Settings& settings);
@@ -78,6 +86,7 @@ private:
     void accept_local() noexcept;
     void turn_away(const sys::FileDescriptor& listener) noexcept;
     void limit_strangers() noexcept;
+    bool drop_late_strangers() noexcept;
     void note_more(Peer& peer, bool has_more) noexcept;
     void drop(Peer& peer) noexcept;
     void add(sys::FileDescriptor socket);
@@ -92,6 +101,7 @@ private:
     const std::optional<Secret> secret_;
     const Protection protection_;
     const uint64_t spin_ns_;
+    const uint64_t stranger_ns_;
     sys::EventFd end_;
     std::atomic<bool> is_ending_{false};
     sys::FileDescriptor listener_;

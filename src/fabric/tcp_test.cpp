@@ -24,6 +24,7 @@
 #include "fabric/test_calls.hpp"
 #include "sys/clock.hpp"
 #include "sys/inject.hpp"
+#include "sys/local_socket.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -569,6 +570,24 @@ TEST_F(TcpSecret, WhoSaysNothingHoldsUpNobody) {
     // The oldest were dropped.
     EXPECT_TRUE(
         sys::wait_for_socket(silent.front().number(), {.to_read = true}, kConnectMs).to_read);
+}
+
+TEST_F(TcpSecret, WhoSaysNothingHasToGo) {
+    const std::string local = kLocalAddress + "-strangers";
+    const auto impatient = TcpService::open({.host = "127.0.0.1",
+                                             .port = 0,
+                                             .local_address = local,
+                                             .secret = secret,
+                                             .stranger_timeout_ms = 20},
+                                            regions)
+                               .value();
+    std::jthread serving([&] { impatient->run(); });
+    const auto one = sys::connect_tcp("127.0.0.1", impatient->port(), kConnectMs).value();
+    const auto two = sys::connect_local(local).value();
+    for (const sys::FileDescriptor* silent : {&one, &two}) {
+        EXPECT_TRUE(sys::wait_for_socket(silent->number(), {.to_read = true}, kConnectMs).to_read);
+    }
+    impatient->stop();
 }
 
 // In between somebody changes one bit of what passes: nothing of it gets anywhere.
