@@ -14,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "fabric/capability.hpp"
+#include "fabric/exposed_regions.hpp"
 
 namespace hanare::bench {
 
@@ -47,6 +48,9 @@ public:
     std::string address() const;
     // Serves one raw connection, polling, until it is closed.
     Result<void> serve_raw();
+    // For fabric_signal.hpp.
+    fabric::ExposedRegions& regions() const;
+    std::byte* memory() const;
 
 private:
     struct State;

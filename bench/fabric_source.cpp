@@ -3,68 +3,25 @@
 #include <array>
 #include <cerrno>
 #include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <optional>
 #include <span>
-#include <unistd.h>
 
 #include "base/prng.hpp"
+#include "bench/fabric_address.hpp"
 #include "bench/fabric_case.hpp"
 #include "bench/fabric_raw.hpp"
 #include "bench/statistics.hpp"
-#include "fabric/local_link.hpp"
-#include "fabric/tcp_link.hpp"
+#include "fabric/link.hpp"
 #include "sys/clock.hpp"
 #include "sys/tcp_socket.hpp"
 
 namespace hanare::bench {
 namespace {
 
-constexpr const char* kHost = "127.0.0.1";
-constexpr uint32_t kSpinUs = 50;
 constexpr int kConnectMs = 10'000;
 constexpr double kNsPerUs = 1000;
-
-struct Address {
-    uint16_t port = 0;
-    uint16_t secure_port = 0;
-    uint16_t raw_port = 0;
-    fabric::Capability capability;
-    std::string local;
-    std::optional<fabric::Secret> secret;
-};
-
-// It came over a pipe, from a child.
-Result<fabric::Secret> secret_of(std::string_view text) {
-    int ends[2];
-    if (pipe(ends) != 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot make a pipe");
-    const sys::FileDescriptor out(ends[0]);
-    sys::FileDescriptor in(ends[1]);
-    if (write(in.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-        return fail_errno(HANARE_STATUS_SYSTEM, errno, "writing to a pipe");
-    }
-    in.close();
-    return fabric::Secret::read_descriptor(out.number());
-}
-
-Result<Address> parse(const std::string& text) {
-    Address address;
-    fabric::Capability& key = address.capability;
-    char local[100];
-    char secret[100];
-    if (std::sscanf(text.c_str(),
-                    "%" SCNu16 " %" SCNu16 " %" SCNu16 " %u %u %u %" SCNu64 " %" SCNu64
-                    " %99s %99s",
-                    &address.port, &address.secure_port, &address.raw_port, &key.region, &key.epoch,
-                    &key.rights, &key.key.words[0], &key.key.words[1], local, secret) == 10) {
-        address.local = local;
-        HANARE_TRY_ASSIGN(address.secret, secret_of(secret));
-        return address;
-    }
-    return fail(HANARE_STATUS_INTERNAL, "not an address of a target: %.100s", text.c_str());
-}
 
 // Where each operation of a round goes.
 class Places {
@@ -293,33 +250,9 @@ private:
 
 }  // namespace
 
-namespace {
-
-Result<std::unique_ptr<fabric::Link>> connect_by(const Address& target, FabricEngine engine) {
-    if (engine == FabricEngine::kRing || engine == FabricEngine::kShm) {
-        return fabric::LocalLink::connect({.address = target.local,
-                                           .spin_us = kSpinUs,
-                                           .timeout_ms = kConnectMs,
-                                           .is_direct = engine == FabricEngine::kShm});
-    }
-    fabric::TcpLink::Settings settings = {.host = kHost,
-                                          .port = target.port,
-                                          .secret = {},
-                                          .spin_us = kSpinUs,
-                                          .timeout_ms = kConnectMs};
-    if (engine == FabricEngine::kSecure) {
-        settings.port = target.secure_port;
-        settings.secret = target.secret;
-        settings.protection = fabric::Protection::kSealed;
-    }
-    return fabric::TcpLink::connect(settings);
-}
-
-}  // namespace
-
 Result<std::unique_ptr<FabricSource>> connect_fabric(const std::string& address,
                                                      FabricEngine engine) {
-    HANARE_TRY_ASSIGN(const Address target, parse(address));
+    HANARE_TRY_ASSIGN(const FabricAddress target, parse_address(address));
     HANARE_TRY_ASSIGN(auto link, connect_by(target, engine));
     if (engine == FabricEngine::kShm) {
         return std::make_unique<QuickSource>(std::move(link), target.capability);
@@ -328,9 +261,9 @@ Result<std::unique_ptr<FabricSource>> connect_fabric(const std::string& address,
 }
 
 Result<std::unique_ptr<FabricSource>> connect_raw(const std::string& address) {
-    HANARE_TRY_ASSIGN(const Address target, parse(address));
+    HANARE_TRY_ASSIGN(const FabricAddress target, parse_address(address));
     HANARE_TRY_ASSIGN(sys::FileDescriptor socket,
-                      sys::connect_tcp(kHost, target.raw_port, kConnectMs));
+                      sys::connect_tcp(kFabricHost, target.raw_port, kConnectMs));
     return std::make_unique<RawSource>(std::move(socket));
 }
 

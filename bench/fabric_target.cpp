@@ -106,6 +106,10 @@ std::string FabricTarget::address() const {
                   state_->secret->text().c_str());
 }
 
+fabric::ExposedRegions& FabricTarget::regions() const { return state_->regions; }
+
+std::byte* FabricTarget::memory() const { return state_->memory.address(); }
+
 Result<void> FabricTarget::serve_raw() {
     sys::wait_for_socket(state_->raw_listener.number(), {.to_read = true}, kPatienceMs);
     const sys::FileDescriptor socket = sys::accept_tcp(state_->raw_listener);

@@ -4,10 +4,7 @@
 // waits for a line while its memory is used.  The systems take turns, round by round.
 #include "cli/bench_fabric.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <iostream>
 #include <vector>
 
 #include "bench/fabric_case.hpp"
@@ -15,9 +12,9 @@
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
+#include "cli/fabric_presence.hpp"
+#include "cli/fabric_target_process.hpp"
 #include "cli/json_file.hpp"
-#include "cli/worker_lines.hpp"
-#include "sys/child.hpp"
 #include "sys/process_usage.hpp"
 
 namespace hanare::cli {
@@ -26,58 +23,9 @@ namespace {
 constexpr int kRounds = 15;
 constexpr int kQuickRounds = 3;
 constexpr int kWarmUps = 1;
-constexpr std::chrono::seconds kPatience{60};
+constexpr uint32_t kSignals = 1000;
+constexpr uint32_t kQuickSignals = 100;
 constexpr const char* kRawTcp = "raw_tcp";
-constexpr const char* kServeRaw = "raw";
-
-// The other process.
-class Target {
-public:
-    static Result<Target> start(const sys::Interrupt& interrupt) {
-        HANARE_TRY_ASSIGN(sys::Child child,
-                          sys::Child::start({"hanare", "bench", "fabric", "--target"},
-                                            sys::Child::Input::kFromUs));
-        WorkerLines lines(child.output_fd(), interrupt.fd());
-        return Target(std::move(child), std::move(lines));
-    }
-
-    Result<std::string> next_line() {
-        std::string line;
-        switch (lines_.next(WorkerLines::Clock::now() + kPatience, line)) {
-            case WorkerLines::Next::kLine: return line;
-            case WorkerLines::Next::kInterrupted: return fail(HANARE_STATUS_BUSY, "interrupted");
-            case WorkerLines::Next::kTooSlow:
-                return fail(HANARE_STATUS_INTERNAL, "the target does not answer");
-            case WorkerLines::Next::kClosed: break;
-        }
-        return fail(HANARE_STATUS_INTERNAL, "the target has ended");
-    }
-    Result<void> tell(const char* what) { return child_.send(std::string(what) + "\n"); }
-
-private:
-    Target(sys::Child child, WorkerLines lines)
-        : child_(std::move(child)), lines_(std::move(lines)) {}
-
-    sys::Child child_;
-    WorkerLines lines_;
-};
-
-// Serves until its input ends.
-Result<void> serve_as_target() {
-    sys::stay_on_last_cpu();
-    HANARE_TRY_ASSIGN(const auto target, bench::FabricTarget::open());
-    std::printf("%s\n", target->address().c_str());
-    std::fflush(stdout);
-    for (std::string line; std::getline(std::cin, line);) {
-        if (line != kServeRaw) {
-            return fail(HANARE_STATUS_INVALID_ARGUMENT, "target: unknown line %.50s", line.c_str());
-        }
-        HANARE_TRY(target->serve_raw());
-        std::printf("done\n");
-        std::fflush(stdout);
-    }
-    return {};
-}
 
 struct Measured {
     const bench::FabricCase* which;
@@ -93,10 +41,15 @@ struct Measured {
     }
 };
 
+std::vector<std::string> chosen_names(const FabricFlags& flags) {
+    return split_list(flags.cases.value_or(fabric_case_names()));
+}
+
 Result<std::vector<const bench::FabricCase*>> chosen_cases(const FabricFlags& flags) {
     std::vector<const bench::FabricCase*> chosen;
-    for (const std::string& name : split_list(flags.cases.value_or(fabric_case_names()))) {
+    for (const std::string& name : chosen_names(flags)) {
         const bench::FabricCase* const which = bench::find_fabric_case(name);
+        if (which == nullptr && is_presence_case(name)) continue;
         if (which == nullptr) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "--cases: \"%.50s\"; there are %s",
                         name.c_str(), fabric_case_names().c_str());
@@ -115,9 +68,9 @@ Result<void> check_compared(const FabricFlags& flags) {
     return {};
 }
 
-Result<void> measure_raw(Target& target, const std::string& address, std::vector<Measured>& all,
-                         uint64_t seed, bool counts) {
-    HANARE_TRY(target.tell(kServeRaw));
+Result<void> measure_raw(FabricTargetProcess& target, const std::string& address,
+                         std::vector<Measured>& all, uint64_t seed, bool counts) {
+    HANARE_TRY(target.tell("raw"));
     {
         HANARE_TRY_ASSIGN(const auto source, bench::connect_raw(address));
         // Once for all engines, whose entries of a case lie next to each other.
@@ -187,7 +140,7 @@ Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrup
     HANARE_TRY_ASSIGN(const auto cases, chosen_cases(flags));
     HANARE_TRY(check_compared(flags));
     HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
-    HANARE_TRY_ASSIGN(Target target, Target::start(interrupt));
+    HANARE_TRY_ASSIGN(FabricTargetProcess target, FabricTargetProcess::start(interrupt));
     HANARE_TRY_ASSIGN(const std::string address, target.next_line());
     sys::stay_on_first_cpu();
     std::vector<Measured> all;
@@ -203,12 +156,22 @@ Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrup
         HANARE_TRY(measure_hanare(address, all, seed, round >= 0));
         HANARE_TRY(measure_raw(target, address, all, seed, round >= 0));
     }
-    std::printf(
-        "TCP over loopback, or memory of one machine; a process on each of two CPUs; the target's\n"
-        "program sleeps.  Time of an operation, median of %d rounds; with several under way (q) "
-        "what\neach takes of the round.\n\n%s",
-        rounds, table_of(all).c_str());
-    return json.write(records_of(all));
+    if (!all.empty()) {
+        std::printf(
+            "TCP over loopback, or memory of one machine; a process on each of two CPUs; the "
+            "target's\n"
+            "program sleeps.  Time of an operation, median of %d rounds; with several under way "
+            "(q) "
+            "what\neach takes of the round.\n\n%s",
+            rounds, table_of(all).c_str());
+    }
+    std::vector<bench::Record> records = records_of(all);
+    const uint32_t signals = flags.quick ? kQuickSignals : kSignals;
+    HANARE_TRY_ASSIGN(const PresenceResults presence,
+                      measure_presence(target, address, chosen_names(flags), signals));
+    if (!presence.table.empty()) std::printf("\n%s", presence.table.c_str());
+    records.insert(records.end(), presence.records.begin(), presence.records.end());
+    return json.write(records);
 }
 
 }  // namespace
@@ -216,14 +179,14 @@ Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrup
 std::string fabric_case_names() {
     std::string names;
     for (const bench::FabricCase& each : bench::fabric_cases()) {
-        names += (names.empty() ? "" : ",") + std::string(each.name);
+        names += std::string(each.name) + ",";
     }
-    return names;
+    return names + presence_case_names();
 }
 
 int run_bench_fabric(const FabricFlags& flags) {
     if (flags.target) {
-        const Result<void> result = serve_as_target();
+        const Result<void> result = serve_as_fabric_target();
         return result ? kExitSuccess : report(result.error());
     }
     return run_interruptible("hanare bench fabric", [&](const sys::Interrupt& interrupt) {

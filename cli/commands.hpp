@@ -29,14 +29,16 @@ struct RunArguments;
 
 // `arguments` is filled before the command line is parsed and outlives the app.
 void add_run(CLI::App& app, const RunArguments& arguments);
+void add_launch(CLI::App& app, const RunArguments& arguments);
 void add_ps(CLI::App& app);
 void add_info(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_bench(CLI::App& app);
 
-// How many of `argv` are for us.  From the first argument of `hanare run` that is neither an option
-// nor an option's value, or from what follows "--", they are moved to `arguments`.
+// How many of `argv` are for us.  From the first argument of a subcommand that starts a program
+// (`hanare run`, `hanare launch`) that is neither an option nor an option's value, or from what
+// follows "--", they are moved to `arguments`.
 int part_arguments(CLI::App& app, int argc, char** argv, RunArguments& arguments);
 
 // What the subcommand does when it is chosen; the returned value is the exit status.

@@ -38,6 +38,7 @@ int bad_usage(const Chosen& where, const std::string& text) {
 std::string subcommand_list(const CLI::App& app) {
     std::string names;
     for (const CLI::App* subcommand : app.get_subcommands({})) {
+        if (subcommand->get_group().empty()) continue;  // is in no list
         names += (names.empty() ? "" : "|") + subcommand->get_name();
     }
     return config::enumerate(names);
@@ -72,7 +73,7 @@ const CLI::Option* robber(const CLI::App& app) {
 int unknown_argument(const Chosen& where, const std::string& argument) {
     std::vector<std::string> names;
     for (const CLI::App* subcommand : where.app->get_subcommands({})) {
-        names.push_back(subcommand->get_name());
+        if (!subcommand->get_group().empty()) names.push_back(subcommand->get_name());
     }
     for (const CLI::Option* option : where.app->get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -125,6 +126,7 @@ int run(int argc, char** argv, RunArguments& arguments) {
     app.require_subcommand(0, 1);
     app.set_version_flag("--version", std::string("hanare ") + HANARE_VERSION);
     add_run(app, arguments);
+    add_launch(app, arguments);
     add_ps(app);
     add_info(app);
     add_doctor(app);

@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `hanare run` as a subcommand of hanare-tools, for all that front.cpp leaves to it.
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/launch_agent.hpp"
 #include "cli/run.hpp"
 
 namespace hanare::cli {
 namespace {
 
+// Subcommands whose command line ends with that of a program.
+constexpr std::string_view kStarters[] = {"run", "launch", kAgentName};
+
 // How many words the option takes; those that nobody knows are refused later, as ours.
-int words_of_option(CLI::App& run, const std::string& word) {
+int words_of_option(CLI::App& starter, const std::string& word) {
     const bool has_value = word.find('=') != std::string::npos;
-    const CLI::Option* const option = has_value ? nullptr : run.get_option_no_throw(word);
+    const CLI::Option* const option = has_value ? nullptr : starter.get_option_no_throw(word);
     return option != nullptr && option->get_expected_max() > 0 ? 2 : 1;
 }
 
 }  // namespace
 
 int part_arguments(CLI::App& app, int argc, char** argv, RunArguments& arguments) {
-    if (argc < 2 || argv[1] != std::string_view("run")) return argc;
-    CLI::App& run = *app.get_subcommand("run");
+    if (argc < 2 || std::ranges::find(kStarters, argv[1]) == std::end(kStarters)) return argc;
+    CLI::App& starter = *app.get_subcommand(argv[1]);
     int at = 2;
     while (at < argc && *argv[at] == '-' && argv[at] != kRunArgumentsEnd) {
-        at += words_of_option(run, argv[at]);
+        at += words_of_option(starter, argv[at]);
     }
     if (at >= argc) return argc;
     arguments.program.assign(argv + at + (argv[at] == kRunArgumentsEnd ? 1 : 0), argv + argc);

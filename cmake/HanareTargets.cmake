@@ -94,7 +94,8 @@ endfunction()
 # exported symbols enter as objects, so that the linker keeps them; the others as archives.
 function(hanare_shared_library)
   add_library(hanare SHARED $<TARGET_OBJECTS:hanare_capi> $<TARGET_OBJECTS:hanare_hook>)
-  foreach(layer IN ITEMS base sys config telemetry control hook store pager intercept capi)
+  foreach(layer IN ITEMS base sys config telemetry control hook fabric job store pager intercept
+          capi)
     target_link_libraries(hanare PRIVATE hanare_${layer})
   endforeach()
   set(map ${CMAKE_SOURCE_DIR}/src/capi/hanare.map)

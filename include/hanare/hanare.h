@@ -5,6 +5,7 @@
 #ifndef HANARE_HANARE_H
 #define HANARE_HANARE_H
 
+#include "hanare/comm.h"
 #include "hanare/pool.h"
 #include "hanare/stats.h"
 #include "hanare/status.h"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/units.hpp"
+#include "capi/arguments.hpp"
 #include "capi/control.hpp"
 #include "capi/guard.hpp"
 #include "config/options.hpp"
@@ -27,26 +28,6 @@ struct hanare_pool {
 namespace hanare::capi {
 
 namespace {
-
-Error null_argument(const char* function, const char* argument) {
-    return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s: %s must not be NULL", function, argument)
-        .error();
-}
-
-// Copies what the caller knows of an option struct; the rest stays zero, which means default.
-template <typename T>
-Result<T> copy_options(const char* function, const T* given) {
-    T options = {};
-    options.struct_size = sizeof options;
-    if (given == nullptr) return options;
-    if (given->struct_size < sizeof given->struct_size || given->struct_size > 4096) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "%s: options->struct_size is %zu; set it to sizeof the struct", function,
-                    given->struct_size);
-    }
-    std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
-    return options;
-}
 
 config::Overrides overrides_of(const hanare_pool_options& given) {
     using config::OptionId;

@@ -219,7 +219,7 @@ TEST_F(OptionsTest, TheCommonPrefixMakesNoVariableNear) {
                  {"HANARE_READAHEAD", "; did you mean 'HANARE_READ_AHEAD'?"},
                  {"HANARE_CONFG", "; did you mean 'HANARE_CONFIG'?"},
                  {"HANARE_FOO", ""},
-                 {"HANARE_SIZE", ""},
+                 {"HANARE_LENGTH", ""},
                  {"HANARE_", ""}};
     for (const auto& [name, suggestion] : cases) {
         setenv(name, "x", 1);

@@ -17,7 +17,7 @@ import checklib  # noqa: E402
 BASE = ["cmake", "ninja-build", "g++", "pkg-config", "python3", "libgtest-dev", "libgmock-dev",
         "libbenchmark-dev", "libcli11-dev", "nlohmann-json3-dev", "libfmt-dev",
         "libtomlplusplus-dev", "libxxhash-dev", "libssl-dev",
-        "libipsec-mb-dev", "spin"]
+        "libipsec-mb-dev", "openmpi-bin", "libpmix2", "mpich", "spin"]
 PROGRAMS = ["python3-venv", "gfortran", "gcc", "gawk", "perl", "sqlite3", "xz-utils",
             "redis-server", "memcached", "octave", "r-base-core", "bwa", "minimap2", "samtools",
             "velvet", "jellyfish", "nodejs", "openjdk-17-jdk-headless"]

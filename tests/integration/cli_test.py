@@ -109,7 +109,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["info", "--blok=1M"], "did you mean '--block'?")
         self.assert_bad_usage(["info", "surplus"], "'surplus'", "; see hanare info --help")
         self.assert_bad_usage(["info", "doctor"], "'doctor'")
-        self.assert_bad_usage(["xyzzy"], "allowed is run, ps, info, doctor, demo or bench")
+        self.assert_bad_usage(["xyzzy"], "allowed is run, launch, ps, info, doctor, demo or bench")
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 
     def test_names_of_benches(self):

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives: what all tasks of a job call, in the same order: barrier, broadcast, allgather.  Who
+// is told something is told by a message in a queue of its control memory; longer data it gets from
+// the memory of the task that told it.
+//
+// A task that is lost shows to whoever waits for it, who tells the others: every collective of the
+// job fails from then on with PEER_LOST.  After TIMEOUT a barrier can be called again, and goes on;
+// of other collectives some tasks may have what they wanted, and the next one is a new one.
+//
+// Any thread, one at a time: BUSY.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "job/acknowledgements.hpp"
+#include "job/communicator.hpp"
+#include "job/lookout.hpp"
+#include "job/tree.hpp"
+
+namespace hanare::job {
+
+class Collectives {
+public:
+    static constexpr uint32_t kArity = 8;
+    // What goes with the message itself.
+    static constexpr size_t kInlineBytesMax = 1024;
+
+    Collectives(Communicator& communicator, Lookout& lookout, SlotTable& slots) noexcept
+        : communicator_(communicator), lookout_(lookout), slots_(slots) {}
+
+    // Returns when all have called it.
+    Result<void> barrier(uint64_t deadline_ns);
+    // The root's data to all, of as many bytes everywhere: INVALID_ARGUMENT.
+    Result<void> broadcast(std::span<std::byte> data, uint32_t root, uint64_t deadline_ns);
+    // `all` gets the parts of all tasks, in their order.  Gives a number of this allgather, the
+    // same in all tasks.
+    Result<uint32_t> allgather(std::span<const std::byte> own, std::span<std::byte> all,
+                               uint64_t deadline_ns);
+
+private:
+    enum class Kind : uint32_t { kBroadcast = 1, kGather = 2 };
+    // In the queue.
+    struct Message {
+        uint32_t number = 0;
+        Kind kind = Kind::kBroadcast;
+        uint32_t parent = 0;
+        uint32_t slot = 0;
+        uint32_t index = 0;
+        uint32_t is_inline = 0;  // the data follows
+        uint64_t bytes = 0;
+        fabric::Capability key;  // of the parent's data; of a gather, to put it there
+    };
+    struct Received {
+        Message head;
+        std::vector<std::byte> data;
+    };
+    // What a task with children does for them.
+    struct Family;
+
+    Failure pass_barrier(uint64_t deadline_ns);
+    Failure pass_round(uint32_t round, uint64_t deadline_ns);
+    Failure broadcast_now(std::span<std::byte> data, uint32_t root, uint64_t deadline_ns);
+    Failure gather_now(std::span<std::byte> all, size_t own_bytes, uint64_t deadline_ns);
+
+    Failure receive(const Received& told, std::span<std::byte> data, uint64_t deadline_ns);
+    Failure give_up_to(const Received& told, std::span<std::byte> all, const Tree::Place& place,
+                       size_t own_bytes, uint64_t deadline_ns);
+    Failure take(Kind kind, uint32_t parent, uint64_t bytes, uint64_t deadline_ns, Received& told);
+    void drain();
+    void keep(std::span<const std::byte> message);
+    Failure acknowledge(const Message& message, const Failure& failure, uint64_t deadline_ns);
+
+    Failure tell(Family& family, Kind kind, std::span<std::byte> data, uint64_t bytes);
+    Failure await(Family& family);
+
+    Failure known_loss() const noexcept;
+    Result<void> outcome(const char* what, const Failure& failure);
+    void spread_loss(uint32_t rank);
+
+    Communicator& communicator_;
+    Lookout& lookout_;
+    SlotTable& slots_;
+
+    std::mutex lock_;  // held by who calls; what follows is that one's
+    uint32_t number_ = 0;
+    std::map<uint32_t, Received> early_;  // what is told about later collectives
+    uint32_t barrier_ = 0;
+    std::optional<uint32_t> round_;  // of a barrier that has begun
+    bool has_spread_loss_ = false;
+};
+
+}  // namespace hanare::job

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exposures: the memory that the program exposes, who else still needs it, and
+// memory that was made to be exposed.  Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+
+#include "base/result.hpp"
+#include "fabric/exposed_regions.hpp"
+#include "job/exposable_memory.hpp"
+
+namespace hanare::job {
+
+class Exposures {
+public:
+    // Zero-filled, in whole pages.  INVALID_ARGUMENT, NO_MEMORY.
+    Result<std::span<std::byte>> allocate(size_t bytes);
+    // What allocate() gave.  NOT_FOUND; BUSY: some of it is exposed.
+    Result<void> free(const void* address);
+
+    // As in fabric::ExposedRegions.
+    Result<uint32_t> expose(std::span<std::byte> memory, fabric::Rights rights);
+    Result<fabric::Capability> capability(uint32_t region, fabric::Rights rights) const;
+    Result<void> revoke(uint32_t region);
+    // Also BUSY: somebody holds it.
+    Result<void> conceal(uint32_t region);
+
+    // Keeps the region exposed until release(), and says where it is.
+    Result<std::span<std::byte>> hold(uint32_t region);
+    void release(uint32_t region) noexcept;
+
+    fabric::ExposedRegions& regions() noexcept { return regions_; }
+
+private:
+    struct Exposure {
+        std::span<std::byte> memory;
+        uint32_t holders = 0;
+    };
+    Result<void> check_exposed(uint32_t region) const;
+
+    fabric::ExposedRegions regions_;
+    mutable std::mutex lock_;
+    std::map<uint32_t, Exposure> exposed_;                   // under lock_
+    std::map<const std::byte*, ExposableMemory> allocated_;  // under lock_
+};
+
+}  // namespace hanare::job

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of communication as jobs of several tasks, below `hanare launch`."""
+
+import os
+import unittest
+
+import support
+
+EXAMPLES = os.environ["HANARE_EXAMPLES"]
+NAMES = {"put_get": "put and get", "counter": "tickets", "queue": "queue",
+         "notify": "put and notify", "broadcast": "broadcast", "multicast": "multicast",
+         "signal": "signals"}
+
+
+class Comm(support.InOwnPlace):
+    def run_job(self, name, tasks):
+        program = os.path.join(EXAMPLES, f"example_comm_{name}")
+        process = self.start("launch", "-n", str(tasks), program)
+        output, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, f"{name}, {tasks} tasks: {errors}")
+        self.assertEqual(errors, "")
+        self.assertEqual(output, f"{NAMES[name]}: as expected, {tasks} tasks\n")
+
+    def test_four_tasks(self):
+        for name in NAMES:
+            with self.subTest(name):
+                self.run_job(name, 4)
+
+    def test_other_numbers_of_tasks(self):
+        for tasks in (1, 2, 7):
+            for name in NAMES:
+                with self.subTest(name, tasks=tasks):
+                    self.run_job(name, tasks)
+
+
+if __name__ == "__main__":
+    unittest.main()
