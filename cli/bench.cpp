@@ -38,6 +38,7 @@ void add_bench_fabric(CLI::App& bench) {
     fabric->add_flag("--quick", flags->quick, "fewer rounds");
     fabric->add_option("--json", flags->json, "write the results to this file");
     fabric->add_flag("--target", flags->target)->group("");  // the other process of the bench
+    fabric->add_flag("--group-task", flags->group_task)->group("");
     set_run(*fabric, [flags] { return run_bench_fabric(*flags); });
 }
 

@@ -4,6 +4,7 @@
 // waits for a line while its memory is used.  The systems take turns, round by round.
 #include "cli/bench_fabric.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
+#include "cli/fabric_group.hpp"
 #include "cli/fabric_presence.hpp"
 #include "cli/fabric_target_process.hpp"
 #include "cli/json_file.hpp"
@@ -41,6 +43,10 @@ struct Measured {
     }
 };
 
+bool is_group_case(const std::string& name) {
+    return name == kBarrierCase || name == kMulticastCase;
+}
+
 std::vector<std::string> chosen_names(const FabricFlags& flags) {
     return split_list(flags.cases.value_or(fabric_case_names()));
 }
@@ -49,7 +55,7 @@ Result<std::vector<const bench::FabricCase*>> chosen_cases(const FabricFlags& fl
     std::vector<const bench::FabricCase*> chosen;
     for (const std::string& name : chosen_names(flags)) {
         const bench::FabricCase* const which = bench::find_fabric_case(name);
-        if (which == nullptr && is_presence_case(name)) continue;
+        if (which == nullptr && (is_presence_case(name) || is_group_case(name))) continue;
         if (which == nullptr) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "--cases: \"%.50s\"; there are %s",
                         name.c_str(), fabric_case_names().c_str());
@@ -136,41 +142,54 @@ std::vector<bench::Record> records_of(const std::vector<Measured>& all) {
     return records;
 }
 
-Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrupt) {
-    HANARE_TRY_ASSIGN(const auto cases, chosen_cases(flags));
-    HANARE_TRY(check_compared(flags));
-    HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
-    HANARE_TRY_ASSIGN(FabricTargetProcess target, FabricTargetProcess::start(interrupt));
-    HANARE_TRY_ASSIGN(const std::string address, target.next_line());
-    sys::stay_on_first_cpu();
+// Prints the table of the cases that are operations.
+Result<std::vector<bench::Record>> measure_operations(
+    FabricTargetProcess& target, const std::string& address,
+    const std::vector<const bench::FabricCase*>& cases, int rounds) {
     std::vector<Measured> all;
     for (const bench::FabricCase* which : cases) {
         for (const bench::FabricEngine engine : bench::kFabricEngines) {
             all.push_back({which, engine, {}, {}});
         }
     }
-    const int rounds = flags.quick ? kQuickRounds : kRounds;
+    if (all.empty()) return std::vector<bench::Record>();
     for (int round = -kWarmUps; round < rounds; ++round) {
         if (sys::Interrupt::requested()) return fail(HANARE_STATUS_BUSY, "interrupted");
         const auto seed = static_cast<uint64_t>(round + 1000);
         HANARE_TRY(measure_hanare(address, all, seed, round >= 0));
         HANARE_TRY(measure_raw(target, address, all, seed, round >= 0));
     }
-    if (!all.empty()) {
-        std::printf(
-            "TCP over loopback, or memory of one machine; a process on each of two CPUs; the "
-            "target's\n"
-            "program sleeps.  Time of an operation, median of %d rounds; with several under way "
-            "(q) "
-            "what\neach takes of the round.\n\n%s",
-            rounds, table_of(all).c_str());
+    std::printf(
+        "TCP over loopback, or memory of one machine; a process on each of two CPUs; the target's\n"
+        "program sleeps.  Time of an operation, median of %d rounds; with several under way (q) "
+        "what\neach takes of the round.\n\n%s",
+        rounds, table_of(all).c_str());
+    return records_of(all);
+}
+
+Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrupt) {
+    HANARE_TRY_ASSIGN(const auto cases, chosen_cases(flags));
+    HANARE_TRY(check_compared(flags));
+    HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
+    const std::vector<std::string> names = chosen_names(flags);
+    // Its tasks run on all CPUs, as long as this process may.
+    GroupResults groups;
+    if (std::ranges::any_of(names, is_group_case)) {
+        HANARE_TRY_ASSIGN(groups, measure_groups(interrupt, flags.quick));
     }
-    std::vector<bench::Record> records = records_of(all);
+    HANARE_TRY_ASSIGN(FabricTargetProcess target, FabricTargetProcess::start(interrupt));
+    HANARE_TRY_ASSIGN(const std::string address, target.next_line());
+    sys::stay_on_first_cpu();
+    HANARE_TRY_ASSIGN(
+        std::vector<bench::Record> records,
+        measure_operations(target, address, cases, flags.quick ? kQuickRounds : kRounds));
     const uint32_t signals = flags.quick ? kQuickSignals : kSignals;
     HANARE_TRY_ASSIGN(const PresenceResults presence,
-                      measure_presence(target, address, chosen_names(flags), signals));
+                      measure_presence(target, address, names, signals));
     if (!presence.table.empty()) std::printf("\n%s", presence.table.c_str());
     records.insert(records.end(), presence.records.begin(), presence.records.end());
+    if (!groups.table.empty()) std::printf("\n%s", groups.table.c_str());
+    records.insert(records.end(), groups.records.begin(), groups.records.end());
     return json.write(records);
 }
 
@@ -181,12 +200,12 @@ std::string fabric_case_names() {
     for (const bench::FabricCase& each : bench::fabric_cases()) {
         names += std::string(each.name) + ",";
     }
-    return names + presence_case_names();
+    return names + presence_case_names() + "," + kBarrierCase + "," + kMulticastCase;
 }
 
 int run_bench_fabric(const FabricFlags& flags) {
-    if (flags.target) {
-        const Result<void> result = serve_as_fabric_target();
+    if (flags.target || flags.group_task) {
+        const Result<void> result = flags.target ? serve_as_fabric_target() : run_group_task();
         return result ? kExitSuccess : report(result.error());
     }
     return run_interruptible("hanare bench fabric", [&](const sys::Interrupt& interrupt) {

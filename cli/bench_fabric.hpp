@@ -13,7 +13,8 @@ struct FabricFlags {
     std::optional<std::string> json;
     std::optional<std::string> compare;
     std::optional<std::string> cases;
-    bool target = false;  // is the process whose memory it is
+    bool target = false;      // is the process whose memory it is
+    bool group_task = false;  // is one task of a job
 };
 
 // "get_64, put_64, ..."

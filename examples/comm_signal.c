@@ -42,7 +42,11 @@ int main(void) {
     } else {
         const uint64_t number = rank;
         for (int i = 0; i < SIGNALS; i++) {
-            check(hanare_comm_signal(comm, 0, &key, ADD, &number, sizeof number, LIMIT), "signal");
+            hanare_status status;
+            do {
+                status = hanare_comm_signal(comm, 0, &key, ADD, &number, sizeof number, LIMIT);
+            } while (status == HANARE_STATUS_FULL || status == HANARE_STATUS_BUSY);
+            check(status, "signal");
         }
     }
     check(hanare_comm_barrier(comm, LIMIT), "barrier");

@@ -11,9 +11,10 @@
  *
  * Success means: applied at the target, and the target has said so.  Operations of this task on one
  * other take effect in the order in which they were begun; those on different tasks have no order.
- * Aligned words of 4 and 8 bytes are read and written as a whole.  After TIMEOUT and PEER_LOST an
- * operation may have been applied, or will be; of a put or get of more than 64 KiB parts may have
- * been, whatever the failure; so they may of a put of more than 1 KiB.
+ * Operations of 4 or 8 bytes on words that are aligned read and write them as a whole.  After
+ * TIMEOUT and PEER_LOST, and after BAD_KEY while the region is being revoked, an operation may have
+ * been applied, or will be; of a put or get of more than 64 KiB parts may have been, whatever the
+ * failure; so they may of a put of more than 1 KiB.
  *
  * A child of fork() keeps the connections of its parent open until it ends or calls exec: until
  * then others see TIMEOUT, not PEER_LOST, when the parent is gone.
@@ -86,7 +87,8 @@ HANARE_API hanare_status hanare_comm_size(hanare_comm *comm, uint32_t *size);
 
 /* Memory that is good for being exposed: zero-filled, aligned to pages.  Where all of it is exposed
  * as one region, tasks of this user on this machine load and store there themselves; it does not
- * matter then whether this task is stopped.  A child of fork() shares it.  NO_MEMORY. */
+ * matter then whether this task is stopped.  A child of fork() shares it, until a region of it is
+ * revoked or concealed.  NO_MEMORY. */
 HANARE_API hanare_status hanare_comm_allocate(hanare_comm *comm, size_t bytes, void **address);
 /* What hanare_comm_allocate gave.  NOT_FOUND; BUSY: some of it is exposed. */
 HANARE_API hanare_status hanare_comm_free(hanare_comm *comm, void *address);
@@ -112,7 +114,8 @@ HANARE_API hanare_status hanare_comm_expose(hanare_comm *comm, void *address, si
 HANARE_API hanare_status hanare_comm_capability(hanare_comm *comm, uint32_t region, uint32_t rights,
                                                 hanare_capability *capability);
 /* No capability that was made before holds when this returns.  What this task itself writes to
- * memory of hanare_comm_allocate meanwhile may be lost.  NOT_FOUND. */
+ * memory of hanare_comm_allocate meanwhile may be lost, and what others do to it by another region
+ * of the same memory.  After another error than NOT_FOUND the region is concealed. */
 HANARE_API hanare_status hanare_comm_revoke(hanare_comm *comm, uint32_t region);
 /* Nobody touches the memory for this region when this returns.  NOT_FOUND; BUSY: of a window. */
 HANARE_API hanare_status hanare_comm_conceal(hanare_comm *comm, uint32_t region);
@@ -210,14 +213,15 @@ HANARE_API hanare_status hanare_comm_set_signal_handler(hanare_comm *comm, uint3
 /* With it others signal to this task, and do nothing else. */
 HANARE_API hanare_status hanare_comm_signal_capability(hanare_comm *comm,
                                                        hanare_capability *capability);
-/* From now on signals interrupt the calling thread (1) or none (0), as at first.  Uses the POSIX
- * signal number 60.  BUSY: the program has a handler for that. */
+/* From now on signals interrupt the calling thread (1) or none (0), as at first.  Before that
+ * thread ends, and before exec, none must be interrupted.  Uses the POSIX signal number 60.  BUSY:
+ * the program has a handler for that. */
 HANARE_API hanare_status hanare_comm_interrupt_this_thread(hanare_comm *comm, int enabled);
 /* Runs the handlers of all that has come, in the calling thread; costs little where nothing has.
  * `handled`, which may be NULL, is how many. */
 HANARE_API hanare_status hanare_comm_poll_signals(hanare_comm *comm, uint32_t *handled);
-/* Sleeps until something has come, and runs its handlers; one thread at a time, the one that is
- * interrupted if there is one.  TIMEOUT. */
+/* Sleeps until something has come since signals were polled or waited for last, and its handlers
+ * have run; one thread at a time, the one that is interrupted if there is one.  TIMEOUT. */
 HANARE_API hanare_status hanare_comm_wait_signal(hanare_comm *comm, int timeout_ms);
 
 /* Success means: it is in the task's queue, and the task was told; not that the handler has run.

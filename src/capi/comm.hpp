@@ -3,7 +3,6 @@
 // What is behind the handles of comm.h, and what its entry points share.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -27,8 +26,8 @@ struct hanare_comm_window {
 namespace hanare::capi {
 
 struct SignalHandler {
-    std::atomic<hanare_signal_handler> handler{nullptr};
-    std::atomic<void*> context{nullptr};
+    hanare_signal_handler handler;
+    void* context;
 };
 
 }  // namespace hanare::capi
@@ -40,8 +39,8 @@ struct hanare_comm {
     std::atomic<size_t> operations{0};  // handles that were not freed
     std::mutex windows_lock;
     std::vector<std::unique_ptr<hanare_comm_window>> windows;  // under windows_lock
-    std::array<hanare::capi::SignalHandler, HANARE_SIGNAL_HANDLERS> signal_handlers;
-    std::mutex signals_lock;  // making the queue
+    std::mutex signals_lock;  // making the queue, and setting handlers
+    std::vector<std::unique_ptr<hanare::capi::SignalHandler>> signal_handlers;  // also old ones
     std::unique_ptr<hanare::fabric::SignalQueue> signals;
 };
 

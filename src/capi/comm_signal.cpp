@@ -17,9 +17,7 @@ constexpr size_t kQueueBytes = 256 * 1024;
 
 void call_handler(void* context, std::span<const std::byte> arguments) {
     const auto& entry = *static_cast<const SignalHandler*>(context);
-    if (const auto handler = entry.handler.load(); handler != nullptr) {
-        handler(entry.context.load(), arguments.data(), arguments.size());
-    }
+    entry.handler(entry.context, arguments.data(), arguments.size());
 }
 
 // Made when it is first wanted.
@@ -32,23 +30,30 @@ Result<fabric::SignalQueue*> signals_of(hanare_comm& comm) {
     return comm.signals.get();
 }
 
+Result<void> check_number(uint32_t number) {
+    if (number < HANARE_SIGNAL_HANDLERS) return {};
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "signal handler %u; there are 0 to %d", number,
+                HANARE_SIGNAL_HANDLERS - 1);
+}
+
 Result<void> set_handler(hanare_comm& comm, uint32_t number, hanare_signal_handler handler,
                          void* context) {
-    if (number >= HANARE_SIGNAL_HANDLERS) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT, "signal handler %u; there are 0 to %d", number,
-                    HANARE_SIGNAL_HANDLERS - 1);
-    }
+    HANARE_TRY(check_number(number));
     HANARE_TRY_ASSIGN(fabric::SignalQueue* const signals, signals_of(comm));
-    SignalHandler& entry = comm.signal_handlers[number];
-    entry.handler.store(nullptr);
-    entry.context.store(context);
-    entry.handler.store(handler);
-    signals->set_handler(number, call_handler, &entry);
+    if (handler == nullptr) {
+        signals->set_handler(number, nullptr, nullptr);
+        return {};
+    }
+    const std::lock_guard guard(comm.signals_lock);
+    comm.signal_handlers.push_back(
+        std::make_unique<SignalHandler>(SignalHandler{handler, context}));
+    signals->set_handler(number, call_handler, comm.signal_handlers.back().get());
     return {};
 }
 
 Result<void> signal(hanare_comm& comm, const Target& target, uint32_t handler,
                     const void* arguments, size_t bytes) {
+    HANARE_TRY(check_number(handler));
     HANARE_TRY(check_pointer("arguments", arguments, bytes));
     if (bytes > HANARE_SIGNAL_BYTES_MAX) {
         return fail(HANARE_STATUS_OUT_OF_RANGE, "a signal with %zu bytes; allowed are %d", bytes,

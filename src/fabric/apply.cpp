@@ -73,7 +73,8 @@ hanare_status signal(std::span<std::byte> region, int owner, std::span<const std
                      uint64_t patience_ns) noexcept {
     Fifo queue(region);
     const hanare_status status = queue.push(message, patience_ns);
-    if (status == HANARE_STATUS_OK) queue.ring_bell(owner);
+    // Who is not told that it is full would never make room.
+    if (status == HANARE_STATUS_OK || status == HANARE_STATUS_FULL) queue.ring_bell(owner);
     return status;
 }
 

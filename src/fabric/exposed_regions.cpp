@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/units.hpp"
+#include "fabric/fifo.hpp"
 #include "sys/random.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
@@ -41,6 +42,7 @@ void ExposedRegions::open(uint32_t region, Slot& slot) noexcept {
 Result<void> ExposedRegions::take_from_attached(Slot& slot) {
     if (!slot.has_attachments) return {};
     HANARE_TRY_ASSIGN(slot.file, sys::replace_shared_memory(slot.memory, slot.file));
+    if ((slot.rights & (kPush | kPop | kSignal)) != 0) Fifo(slot.memory).forget_holder();
     slot.has_attachments = false;
     return {};
 }
@@ -115,13 +117,14 @@ Result<void> ExposedRegions::revoke(uint32_t region) {
     return {};
 }
 
-Result<void> ExposedRegions::conceal(uint32_t region) {
+Result<void> ExposedRegions::conceal(uint32_t region, sys::FileDescriptor* file) {
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
     Slot* const slot = used_slot(region);
     if (slot == nullptr) return fail(HANARE_STATUS_NOT_FOUND, "region %u: not exposed", region);
     close(region, *slot);
     Result<void> taken = take_from_attached(*slot);
+    if (file != nullptr && taken) *file = std::move(slot->file);
     forget(*slot);
     return taken;
 }

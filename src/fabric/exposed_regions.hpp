@@ -78,8 +78,9 @@ public:
     // Replaces all keys.  What this process writes to the memory of a file meanwhile may be lost.
     // After an error the region is concealed.
     Result<void> revoke(uint32_t region);
-    // After an error who had attached to the memory has it still.
-    Result<void> conceal(uint32_t region);
+    // After an error who had attached to the memory has it still.  `file`, if it is not null, gets
+    // that of the memory, if there is one.
+    Result<void> conceal(uint32_t region, sys::FileDescriptor* file = nullptr);
 
     // What other processes can see of all regions; a RegionPage.
     Result<sys::FileDescriptor> share_page();

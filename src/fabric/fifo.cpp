@@ -29,25 +29,10 @@ constexpr uint64_t occupied_by(uint64_t message_bytes) noexcept {
 class Fifo::Lock {
 public:
     Lock(std::atomic<uint32_t>& holder, uint64_t patience_ns) noexcept : holder_(holder) {
-        const uint32_t own = sys::raw_thread_id();
-        const uint64_t begin_ns = sys::now_ns();
-        sys::SpinWait wait;
-        for (;;) {
-            uint32_t seen = 0;
-            if (holder_.compare_exchange_strong(seen, own, std::memory_order_acquire)) break;
-            if (wait.spin()) continue;
-            // It is not this thread, nor another frame of it, since signals are blocked.
-            const bool is_dead = seen == own || !sys::process_exists(static_cast<pid_t>(seen));
-            if (is_dead && holder_.compare_exchange_strong(seen, own, std::memory_order_acquire)) {
-                break;
-            }
-            if (sys::now_ns() - begin_ns > patience_ns) return;
-            sys::yield_for_us(0);
-        }
-        is_held_ = true;
+        is_held_ = try_to_hold() || wait_and_hold(patience_ns);
     }
     ~Lock() {
-        uint32_t own = sys::raw_thread_id();
+        uint32_t own = own_;
         if (is_held_) holder_.compare_exchange_strong(own, 0, std::memory_order_release);
     }
     Lock(const Lock&) = delete;
@@ -55,7 +40,26 @@ public:
     bool is_held() const noexcept { return is_held_; }
 
 private:
+    bool try_to_hold(uint32_t from = 0) noexcept {
+        return holder_.compare_exchange_strong(from, own_, std::memory_order_acquire);
+    }
+    bool wait_and_hold(uint64_t patience_ns) noexcept {
+        const uint64_t begin_ns = sys::now_ns();
+        sys::SpinWait wait;
+        for (;;) {
+            if (try_to_hold()) return true;
+            if (wait.spin()) continue;
+            const uint32_t seen = holder_.load(std::memory_order_relaxed);
+            // It is not this thread, nor another frame of it, since signals are blocked.
+            const bool is_dead = seen == own_ || !sys::process_exists(static_cast<pid_t>(seen));
+            if (is_dead && try_to_hold(seen)) return true;
+            if (sys::now_ns() - begin_ns > patience_ns) return false;
+            sys::yield_for_us(0);
+        }
+    }
+
     const sys::SignalBlock no_signals_;
+    const uint32_t own_ = sys::raw_thread_id();
     std::atomic<uint32_t>& holder_;
     bool is_held_ = false;
 };
@@ -147,6 +151,10 @@ void Fifo::hang_bell(Bell bell, uint32_t thread) noexcept {
     header().bell.store(static_cast<uint32_t>(bell));
 }
 
+void Fifo::forget_holder() noexcept {
+    if (is_queue()) header().holder.store(0);
+}
+
 void Fifo::sleep(int timeout_ms) noexcept {
     sys::shared_futex_wait(header().bell, static_cast<uint32_t>(Bell::kSleeper), timeout_ms);
 }
@@ -160,8 +168,10 @@ void Fifo::ring_bell(int process) noexcept {
     if (!header().bell.compare_exchange_strong(bell, static_cast<uint32_t>(Bell::kNobody))) return;
     if (bell == static_cast<uint32_t>(Bell::kSleeper)) {
         sys::shared_futex_wake_all(header().bell);
-    } else {
-        sys::signal_thread_of(process, thread, kBellSignal);
+    } else if (!sys::signal_thread_of(process, thread, kBellSignal)) {
+        // The thread is no more: whoever is told next must not be told by nobody.
+        uint32_t nobody = static_cast<uint32_t>(Bell::kNobody);
+        header().bell.compare_exchange_strong(nobody, bell);
     }
 }
 

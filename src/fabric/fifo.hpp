@@ -63,7 +63,10 @@ public:
     // Sleeps until the bell has rung since it was hung for a sleeper, or the time is over
     // (negative: no limit), or for no reason.
     void sleep(int timeout_ms) noexcept;
-    // By who has pushed: at most one of many rings.  `process` is the owner's.
+    // When nobody else has the memory any more: whoever held the lock has it in other memory.
+    void forget_holder() noexcept;
+    // By who has pushed, or found the queue full: at most one of many rings.  `process` is the
+    // owner's.
     void ring_bell(int process) noexcept;
 
 private:

@@ -9,6 +9,7 @@
 #include "sys/clock.hpp"
 #include "sys/descriptor_passing.hpp"
 #include "sys/local_socket.hpp"
+#include "sys/lock.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/tcp_socket.hpp"
 
@@ -16,6 +17,7 @@ namespace hanare::fabric {
 namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr uint32_t kYield_us = 500;
 
 template <typename Message>
 std::span<std::byte> bytes_of(Message& message) noexcept {
@@ -97,7 +99,13 @@ LocalGreeting::Outcome LocalGreeting::give_region() {
 // ---- the source's side
 
 Result<LocalConnection> connect_locally(const std::string& address, int timeout_ms) {
+    const uint64_t end_ns = sys::now_ns() + static_cast<uint64_t>(timeout_ms) * kNsPerMs;
     Result<sys::FileDescriptor> connected = sys::connect_local(address);
+    // Too many wait there; nothing tells when there are fewer.
+    while (!connected && connected.error().os_errno == EAGAIN && sys::now_ns() < end_ns) {
+        sys::yield_for_us(kYield_us);
+        connected = sys::connect_local(address);
+    }
     if (!connected) {
         return fail(HANARE_STATUS_PEER_LOST, "nobody serves at %.150s: %.80s", address.c_str(),
                     connected.error().text);
@@ -107,7 +115,6 @@ Result<LocalConnection> connect_locally(const std::string& address, int timeout_
     std::array<sys::FileDescriptor, 2> passed;
     ptrdiff_t got = -EAGAIN;
     if (sys::send_message(socket.number(), bytes_of(LocalRequest{})) == 0) {
-        const uint64_t end_ns = sys::now_ns() + static_cast<uint64_t>(timeout_ms) * kNsPerMs;
         for (uint64_t now = sys::now_ns(); got == -EAGAIN && now < end_ns; now = sys::now_ns()) {
             sys::wait_for_socket(socket.number(), {.to_read = true},
                                  static_cast<int>((end_ns - now) / kNsPerMs) + 1);
@@ -136,7 +143,7 @@ Result<LocalConnection> connect_locally(const std::string& address, int timeout_
 
 int RegionRequest::begin(const std::string& address, const Capability& capability) noexcept {
     Result<sys::FileDescriptor> connected = sys::connect_local(address);
-    if (!connected) return ECONNREFUSED;
+    if (!connected) return connected.error().os_errno;
     const LocalRequest request = {.what = LocalRequest::What::kRegion, .capability = capability};
     if (const int error = sys::send_message(connected->number(), bytes_of(request)); error != 0) {
         return error;

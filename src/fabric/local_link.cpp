@@ -83,7 +83,8 @@ hanare_status LocalLink::carry_out(Operation& operation) noexcept {
 
 // False: it is left to the target's thread, which also finds whatever is wrong with it.
 bool LocalLink::try_directly(Operation& operation) noexcept {
-    if (!settings_.is_direct || is_lost() || !stream_->is_idle()) return false;
+    // Of a process that cannot be seen from here, the threads mean nothing here, either.
+    if (!settings_.is_direct || process_ == 0 || is_lost() || !stream_->is_idle()) return false;
     // The operation may be gone once it is done.
     const Capability capability = operation.capability;
     Attached& attached = attached_[place_of(capability)];
@@ -153,7 +154,8 @@ bool LocalLink::read_foreign(const Attached& attached, Operation& operation,
     const int error = sys::read_other_memory(process_, attached.address + operation.offset,
                                              operation.destination);
     if (error == EPERM || error == ENOSYS) may_read_foreign_.store(false);
-    if (error != 0) return false;
+    // The number may have been given to another process.
+    if (error != 0 || !page_.serving.is_alive()) return false;
     status = HANARE_STATUS_OK;
     return true;
 }
@@ -190,7 +192,8 @@ void LocalLink::ask(Attached& attached, const Capability& capability) noexcept {
         attached.state = Attached::State::kAsked;
         asked_ = &attached;
     } else {
-        ++failures_;
+        // Too many at the same time, or the target is gone, which shows otherwise: asked again.
+        attached.capability = {};
     }
     open(attached);
 }
@@ -206,12 +209,15 @@ void LocalLink::take_answer(Attached& attached) noexcept {
     attached.address = answer.address;
     attached.bytes = answer.bytes;
     if (request_.status() != HANARE_STATUS_OK) {
+        // A key that is refused will not become right.
+        if (request_.status() != HANARE_STATUS_BAD_KEY) attached.capability = {};
         ++failures_;
     } else if (!file.is_open()) {
         attached.state = Attached::State::kForeign;
     } else if (Result<sys::Mapping> memory = map_region(file, attached); memory) {
         attached.memory = std::move(*memory);
         attached.state = Attached::State::kMapped;
+        failures_ = 0;
     } else {
         ++failures_;
     }

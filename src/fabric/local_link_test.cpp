@@ -318,11 +318,115 @@ TEST_F(LocalSignal, Interrupts) {
     queue->stop_interrupting();
 }
 
+// What interrupts a thread on its way to wait() has come, too.
+TEST_F(LocalSignal, WaitingSeesWhatHasInterrupted) {
+    ASSERT_EQ(queue->set_handler(3, note, &noted), HANARE_STATUS_OK);
+    ASSERT_TRUE(queue->interrupt_this_thread());
+    EXPECT_EQ(run(*link, Signal(queue->capability(), message_for(3, 1))), HANARE_STATUS_OK);
+    const uint64_t end_ns = soon();
+    while (noted.count == 0 && sys::now_ns() < end_ns) {
+    }
+    EXPECT_EQ(queue->wait(soon()), HANARE_STATUS_OK);
+    EXPECT_EQ(queue->wait(sys::now_ns() + 10 * kNsPerMs), HANARE_STATUS_TIMEOUT);
+    EXPECT_EQ(noted.count, 1u);
+    queue->stop_interrupting();
+}
+
+// Who finds no room tells the owner, who may have missed the others.
+TEST_F(LocalSignal, FullRings) {
+    ASSERT_EQ(queue->set_handler(3, note, &noted), HANARE_STATUS_OK);
+    hanare_status status = HANARE_STATUS_OK;
+    uint32_t sent = 0;
+    while ((status = run(*link, Signal(queue->capability(), message_for(3, 1)))) ==
+           HANARE_STATUS_OK) {
+        ++sent;
+    }
+    ASSERT_EQ(status, HANARE_STATUS_FULL);
+    // Nobody has rung for this bell.
+    Fifo(queue->memory()).hang_bell(Fifo::Bell::kSleeper);
+    std::jthread sleeper([&] {
+        Fifo own(queue->memory());
+        own.sleep(10'000);
+        queue->poll();
+    });
+    EXPECT_EQ(run(*link, Signal(queue->capability(), message_for(3, 1))), HANARE_STATUS_FULL);
+    sleeper.join();
+    EXPECT_EQ(noted.count, sent);
+}
+
+// A handler that is replaced runs with its own context, never with the other's.
+TEST_F(LocalSignal, HandlersAreReplacedAsAWhole) {
+    static std::atomic<bool> is_mixed{false};
+    static int contexts[2];
+    const auto first = [](void* context, std::span<const std::byte>) {
+        if (context != &contexts[0]) is_mixed = true;
+    };
+    const auto second = [](void* context, std::span<const std::byte>) {
+        if (context != &contexts[1]) is_mixed = true;
+    };
+    std::atomic<bool> is_over{false};
+    std::jthread setter([&] {
+        while (!is_over) {
+            queue->set_handler(3, first, &contexts[0]);
+            queue->set_handler(3, second, &contexts[1]);
+        }
+    });
+    for (int i = 0; i < 5000; ++i) {
+        EXPECT_EQ(run(*link, Signal(queue->capability(), message_for(3, 1))), HANARE_STATUS_OK);
+        queue->poll();
+    }
+    is_over = true;
+    EXPECT_FALSE(is_mixed);
+}
+
+// Whoever is in a queue when its memory is replaced leaves no lock behind.
+TEST_F(Local, QueuesAreRevokedWhileTheyAreUsed) {
+    const SharedBytes queue_memory(64 * 1024);
+    ASSERT_EQ(Fifo::format(queue_memory.all()), HANARE_STATUS_OK);
+    const uint32_t number = regions.expose(queue_memory.all(), kPush, queue_memory.file()).value();
+    std::atomic<bool> is_over{false};
+    std::atomic<uint32_t> pushed{0};
+    std::vector<std::jthread> pushers;
+    for (int i = 0; i < 2; ++i) {
+        pushers.emplace_back([&] {
+            const auto own = connect_to(address_of(getpid()));
+            const std::vector<std::byte> message(100);
+            while (!is_over) {
+                const auto key = regions.capability(number, kPush);
+                if (key && run(*own, Push(*key, message)) == HANARE_STATUS_OK) ++pushed;
+            }
+        });
+    }
+    std::vector<std::byte> room(kMessageBytesMax);
+    const uint64_t end_ns = sys::now_ns() + 20'000 * kNsPerMs;
+    for (int round = 0; round < 200; ++round) {
+        // By then they have attached to it.
+        const uint32_t before = pushed;
+        while (pushed < before + 50 && sys::now_ns() < end_ns) {
+        }
+        ASSERT_GE(pushed, before + 50);
+        ASSERT_TRUE(regions.revoke(number));
+        size_t bytes = 0;
+        Fifo queue(queue_memory.all());
+        hanare_status status = HANARE_STATUS_OK;
+        while ((status = queue.pop(room, bytes)) == HANARE_STATUS_OK) {
+        }
+        EXPECT_TRUE(status == HANARE_STATUS_EMPTY || status == HANARE_STATUS_BUSY) << status;
+    }
+    is_over = true;
+    pushers.clear();
+    ASSERT_TRUE(regions.revoke(number));
+    const std::vector<std::byte> message(100);
+    const hanare_status last = run(*link, Push(regions.capability(number, kPush).value(), message));
+    EXPECT_TRUE(last == HANARE_STATUS_OK || last == HANARE_STATUS_FULL) << last;
+}
+
 // A word that somebody sleeps on.
 TEST_F(Local, AFetchOpWakes) {
     attach(*link, all);
     for (const bool is_direct : {true, false}) {
         const auto own = connect_to(address_of(getpid()), is_direct);
+        if (is_direct) attach(*own, all);
         auto& word = *reinterpret_cast<std::atomic<uint32_t>*>(memory.data());
         word = 0;
         std::jthread sender([&] {

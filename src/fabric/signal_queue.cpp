@@ -9,6 +9,7 @@
 
 #include "base/units.hpp"
 #include "sys/clock.hpp"
+#include "sys/lock.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_state.hpp"
@@ -20,6 +21,10 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 
 // The one that interrupts: there is one signal for all.
 std::atomic<SignalQueue*> interrupting{nullptr};
+// So that it is not ended under its feet.
+std::atomic<uint32_t> running_handlers{0};
+std::atomic<uint32_t> handler_thread{0};
+constexpr uint32_t kYield_us = 50;
 
 int ms_until(uint64_t deadline_ns, uint64_t now_ns) noexcept {
     const uint64_t left_ms = (deadline_ns - now_ns) / kNsPerMs + 1;
@@ -46,12 +51,15 @@ SignalQueue::~SignalQueue() {
     static_cast<void>(regions_.conceal(region_));
 }
 
-hanare_status SignalQueue::set_handler(uint32_t number, Handler handler, void* context) noexcept {
+hanare_status SignalQueue::set_handler(uint32_t number, Handler handler, void* context) {
     if (number >= kHandlersMax) return HANARE_STATUS_OUT_OF_RANGE;
-    Entry& entry = handlers_[number];
-    entry.handler.store(nullptr);
-    entry.context.store(context);
-    entry.handler.store(handler);
+    const Entry* entry = nullptr;
+    if (handler != nullptr) {
+        const std::lock_guard guard(lock_);
+        entries_.push_back(std::make_unique<Entry>(Entry{handler, context}));
+        entry = entries_.back().get();
+    }
+    handlers_[number].store(entry);
     return HANARE_STATUS_OK;
 }
 
@@ -66,7 +74,7 @@ Result<void> SignalQueue::interrupt_this_thread() {
     sigaction(Fifo::kBellSignal, nullptr, &before);
     const bool is_ours = before.sa_handler == on_bell;
     if (!is_ours && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-        interrupting.store(nullptr);
+        stop_interrupting();
         return fail(HANARE_STATUS_BUSY, "signal %d, which is to interrupt, has a handler",
                     Fifo::kBellSignal);
     }
@@ -87,15 +95,21 @@ void SignalQueue::stop_interrupting() noexcept {
     thread_.store(0);
     hang_bell();
     SignalQueue* self = this;
-    interrupting.compare_exchange_strong(self, nullptr);
+    if (!interrupting.compare_exchange_strong(self, nullptr)) return;
+    while (running_handlers.load() != 0 && handler_thread.load() != sys::current_thread_id()) {
+        sys::yield_for_us(kYield_us);
+    }
 }
 
 void SignalQueue::on_bell(int) noexcept {
     const int saved_errno = errno;
+    running_handlers.fetch_add(1);
+    handler_thread.store(sys::current_thread_id());
     if (SignalQueue* const queue = interrupting.load(); queue != nullptr) {
         queue->hang_bell();
         queue->run_handlers();
     }
+    running_handlers.fetch_sub(1);
     errno = saved_errno;
 }
 
@@ -111,10 +125,8 @@ void SignalQueue::run_handler(std::span<const std::byte> message) noexcept {
     if (message.size() < sizeof header) return;
     std::memcpy(&header, message.data(), sizeof header);
     if (header.handler >= kHandlersMax) return;
-    const Entry& entry = handlers_[header.handler];
-    if (const Handler handler = entry.handler.load(); handler != nullptr) {
-        handler(entry.context.load(), message.subspan(sizeof header));
-    }
+    const Entry* const entry = handlers_[header.handler].load();
+    if (entry != nullptr) entry->handler(entry->context, message.subspan(sizeof header));
 }
 
 uint32_t SignalQueue::run_handlers() noexcept {
@@ -123,33 +135,53 @@ uint32_t SignalQueue::run_handlers() noexcept {
     size_t bytes = 0;
     for (; queue_.pop(message, bytes) == HANARE_STATUS_OK; ++count) {
         run_handler(std::span(message).first(bytes));
+        handled_.fetch_add(1);
     }
     return count;
 }
 
 // Handlers of one thread run one after the other, in the order of the messages.
 uint32_t SignalQueue::poll() noexcept {
-    if (queue_.is_empty()) return 0;
-    if (thread_.load(std::memory_order_relaxed) == 0) return run_handlers();
-    const sys::SignalBlockButFaults one_after_the_other;
-    return run_handlers();
+    uint32_t count = 0;
+    if (!queue_.is_empty()) {
+        if (thread_.load(std::memory_order_relaxed) == 0) {
+            count = run_handlers();
+        } else {
+            const sys::SignalBlockButFaults one_after_the_other;
+            count = run_handlers();
+        }
+    }
+    noticed_.store(handled_.load());
+    return count;
+}
+
+// Also what interrupted this thread on the way here counts.
+bool SignalQueue::has_handled() noexcept {
+    const uint32_t noticed = noticed_.load();
+    poll();
+    return noticed_.load() != noticed;
 }
 
 hanare_status SignalQueue::wait(uint64_t deadline_ns) noexcept {
     hanare_status status = HANARE_STATUS_TIMEOUT;
     for (;;) {
         queue_.hang_bell(Fifo::Bell::kSleeper);
-        if (poll() != 0) {
+        if (has_handled()) {
             status = HANARE_STATUS_OK;
             break;
         }
         const uint64_t now_ns = sys::now_ns();
         if (now_ns >= deadline_ns) break;
-        queue_.sleep(deadline_ns == UINT64_MAX ? -1 : ms_until(deadline_ns, now_ns));
+        if (!queue_.is_empty()) {
+            // Somebody holds it who does not run, and has rung before.
+            sys::yield_for_us(kYield_us);
+        } else {
+            queue_.sleep(deadline_ns == UINT64_MAX ? -1 : ms_until(deadline_ns, now_ns));
+        }
     }
     hang_bell();
     // What came while the bell hung for a sleeper that did not sleep.
-    if (thread_.load() != 0) poll();
+    if (thread_.load() != 0 && has_handled()) status = HANARE_STATUS_OK;
     return status;
 }
 

@@ -13,7 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <vector>
 
 #include "base/result.hpp"
 #include "fabric/exposed_regions.hpp"
@@ -40,29 +42,33 @@ public:
     SignalQueue(const SignalQueue&) = delete;
     SignalQueue& operator=(const SignalQueue&) = delete;
 
+    // The queue's own.
+    std::span<std::byte> memory() const noexcept { return {memory_.address(), memory_.bytes()}; }
     // With it peers can signal, and do nothing else.
     const Capability& capability() const noexcept { return capability_; }
 
     // OUT_OF_RANGE: the number.  Null: signals with that number are dropped, as at first.  Any
     // thread; one that runs the handler before may run it still.
-    hanare_status set_handler(uint32_t number, Handler handler, void* context) noexcept;
+    hanare_status set_handler(uint32_t number, Handler handler, void* context);
 
     // From now on handlers run in the calling thread, whatever it does.  BUSY: another queue of
     // this process does that, or the program uses the signal Fifo::kBellSignal.
     Result<void> interrupt_this_thread();
-    // From now on they run in poll() and wait() only.
+    // From now on they run in poll() and wait() only.  Waits for a handler that runs in another
+    // thread.
     void stop_interrupting() noexcept;
 
     // Runs the handlers of all that has come; how many.  Any thread.
     uint32_t poll() noexcept;
-    // Sleeps until something has come, and runs its handlers; TIMEOUT.  One thread at a time, the
-    // one that is interrupted if there is one.
+    // Sleeps until something has come since poll() or wait() was called last, and its handlers have
+    // run; TIMEOUT.  One thread at a time, the one that is interrupted if there is one.
     hanare_status wait(uint64_t deadline_ns) noexcept;
 
 private:
+    // Never changed, and kept as long as the queue: somebody may be about to call it.
     struct Entry {
-        std::atomic<Handler> handler{nullptr};
-        std::atomic<void*> context{nullptr};
+        Handler handler;
+        void* context;
     };
 
     SignalQueue(ExposedRegions& regions, sys::Mapping memory, uint32_t region,
@@ -76,6 +82,7 @@ private:
     static void on_bell(int) noexcept;
     void hang_bell() noexcept;
     uint32_t run_handlers() noexcept;
+    bool has_handled() noexcept;
     void run_handler(std::span<const std::byte> message) noexcept;
 
     ExposedRegions& regions_;
@@ -83,8 +90,12 @@ private:
     Fifo queue_;
     const uint32_t region_;
     const Capability capability_;
-    std::array<Entry, kHandlersMax> handlers_;
-    std::atomic<uint32_t> thread_{0};  // that is interrupted
+    std::array<std::atomic<const Entry*>, kHandlersMax> handlers_{};
+    std::mutex lock_;                              // setting handlers
+    std::vector<std::unique_ptr<Entry>> entries_;  // under lock_
+    std::atomic<uint32_t> thread_{0};              // that is interrupted
+    std::atomic<uint32_t> handled_{0};             // messages
+    std::atomic<uint32_t> noticed_{0};             // of these, by who polls or waits
 };
 
 }  // namespace hanare::fabric

@@ -19,6 +19,8 @@ constexpr uint32_t kLocalListener = UINT32_MAX - 2;
 // How often only who was served last is looked at, before all are.
 constexpr uint32_t kLooksAtLatest = 8;
 constexpr uint32_t kYield_us = 1000;
+// Who is always busy looks after strangers, too.
+constexpr uint32_t kLooksUntilStrangers = 1 << 16;
 // How often who sleeps looks whether strangers take too long.
 constexpr int kStrangersLookMs = 500;
 
@@ -71,6 +73,7 @@ void TcpService::run() noexcept {
     if (local_listener_.is_open()) regions_.begin_to_serve();
     uint64_t served_ns = sys::now_ns();
     while (!is_ending_.load(std::memory_order_relaxed)) {
+        if (looks_ % kLooksUntilStrangers == 0) drop_late_strangers();
         if (look()) {
             served_ns = sys::now_ns();
         } else if (sys::now_ns() - served_ns < spin_ns_) {

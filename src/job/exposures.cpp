@@ -64,7 +64,10 @@ Result<fabric::Capability> Exposures::capability(uint32_t region, fabric::Rights
 Result<void> Exposures::revoke(uint32_t region) {
     const std::lock_guard guard(lock_);
     HANARE_TRY(check_exposed(region));
-    return regions_.revoke(region);
+    Result<void> revoked = regions_.revoke(region);
+    // It is concealed then.
+    if (!revoked) exposed_.erase(region);
+    return revoked;
 }
 
 Result<void> Exposures::conceal(uint32_t region) {
@@ -73,9 +76,15 @@ Result<void> Exposures::conceal(uint32_t region) {
     if (exposed_[region].holders != 0) {
         return fail(HANARE_STATUS_BUSY, "region %u: a window needs it", region);
     }
-    HANARE_TRY(regions_.conceal(region));
+    sys::FileDescriptor file;
+    Result<void> concealed = regions_.conceal(region, &file);
+    // For who exposes the memory again.
+    if (const auto found = allocated_.find(exposed_[region].memory.data());
+        file.is_open() && found != allocated_.end()) {
+        found->second.file = std::move(file);
+    }
     exposed_.erase(region);
-    return {};
+    return concealed;
 }
 
 Result<std::span<std::byte>> Exposures::hold(uint32_t region) {

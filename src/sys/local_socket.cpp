@@ -19,7 +19,7 @@ namespace hanare::sys {
 namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 1024;  // tasks of a job may come all at once
 
 struct Address {
     sockaddr_un name = {};

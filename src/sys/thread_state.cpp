@@ -76,10 +76,11 @@ void signal_thread(uint32_t thread_id, int signal_number) noexcept {
     signal_thread_of(getpid(), thread_id, signal_number);
 }
 
-void signal_thread_of(int process_id, uint32_t thread_id, int signal_number) noexcept {
+bool signal_thread_of(int process_id, uint32_t thread_id, int signal_number) noexcept {
     const int saved_errno = errno;
-    syscall(SYS_tgkill, process_id, thread_id, signal_number);
+    const bool is_sent = syscall(SYS_tgkill, process_id, thread_id, signal_number) == 0;
     errno = saved_errno;
+    return is_sent;
 }
 
 }  // namespace hanare::sys

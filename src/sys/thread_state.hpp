@@ -25,7 +25,7 @@ ThreadState thread_state(uint32_t thread_id) noexcept;
 
 // Sends a signal to a thread of this process.
 void signal_thread(uint32_t thread_id, int signal_number) noexcept;
-// Of another process of this user; one that there is no more gets none.
-void signal_thread_of(int process_id, uint32_t thread_id, int signal_number) noexcept;
+// Of another process of this user; false: there is no such thread any more.
+bool signal_thread_of(int process_id, uint32_t thread_id, int signal_number) noexcept;
 
 }  // namespace hanare::sys

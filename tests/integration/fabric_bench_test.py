@@ -15,6 +15,7 @@ import support
 HANARE = os.environ["HANARE_BINARY"]
 FIELDS = {"bench", "case", "system", "metric", "unit", "median", "min", "max", "runs", "params"}
 CASES = ("get_64", "put_64", "fetch_add", "get_64k", "get_1m", "get_64k_q8")
+SIGNALS = ("signal_computing", "signal_sleeping")
 
 
 class FabricBench(support.InOwnPlace):
@@ -37,6 +38,21 @@ class FabricBench(support.InOwnPlace):
             own = {(r["system"], r["metric"]) for r in records if r["case"] == name}
             self.assertEqual(own, {("raw_tcp", "time"), ("hanare", "time"), ("hanare", "ratio")})
             self.assertIn(f"\n{name} ", result.stdout)
+            engines = {r["params"]["engine"] for r in records if r["case"] == name}
+            self.assertEqual(engines, {"tcp", "secure", "ring", "shm"})
+        for name in SIGNALS:
+            self.assertEqual({r["system"] for r in records if r["case"] == name},
+                             {"hanare", "kernel"})
+        self.check_groups(records)
+
+    def check_groups(self, records):
+        self.assertEqual({r["params"]["tasks"] for r in records if r["case"] == "barrier"},
+                         {4, 8, 16})
+        messages = {(r["params"]["way"], r["params"]["tasks"]): r["median"] for r in records
+                    if r["case"] == "multicast" and r["metric"] == "root_messages"}
+        for tasks in (4, 8, 16):
+            self.assertEqual(messages["flat", tasks], tasks - 1)
+            self.assertLessEqual(messages["tree", tasks], 3 * 8)
 
     def test_chosen_cases(self):
         result = self.run_bench("--cases", "put_64", "--compare", "raw_tcp")

@@ -67,8 +67,20 @@ struct Address {
     uint16_t sealed_port = 0;
     Capability region;
     Capability queue;
-    Capability fleeting;
 };
+
+// The capability that is revoked time and again, as the target hands it out: whole, or not at all.
+struct Handout {
+    std::atomic<uint32_t> version{0};  // odd: it is being changed
+    Capability capability;
+};
+
+bool take_from(const Handout& handout, Capability& capability) {
+    const uint32_t before = handout.version.load();
+    capability = handout.capability;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return before % 2 == 0 && before != 0 && handout.version.load() == before;
+}
 
 class Memory {
 public:
@@ -89,7 +101,8 @@ private:
 };
 
 // The target: serves, and revokes the keys of one region time and again, until it is killed.
-[[noreturn]] void serve(int out, const std::string& local_address, const fabric::Secret& secret) {
+[[noreturn]] void serve(int out, const std::string& local_address, const fabric::Secret& secret,
+                        Handout& handout) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const Memory memory(kRegionBytes);
     const Memory queue(kQueueBytes);
@@ -99,7 +112,8 @@ private:
     Address address;
     address.region = memory.expose(regions, fabric::kRead | fabric::kWrite | fabric::kAtomic);
     address.queue = queue.expose(regions, fabric::kPush | fabric::kPop);
-    address.fleeting = fleeting.expose(regions, fabric::kRead | fabric::kWrite);
+    constexpr fabric::Rights kFleeting = fabric::kRead | fabric::kWrite;
+    const uint32_t revoked = fleeting.expose(regions, kFleeting).region;
     const auto open =
         fabric::TcpService::open(
             {.host = "127.0.0.1", .local_address = local_address, .spin_us = 10}, regions)
@@ -113,9 +127,12 @@ private:
     std::jthread one([&] { open->run(); });
     std::jthread two([&] { sealed->run(); });
     for (;;) {
+        handout.version.fetch_add(1);
+        handout.capability = regions.capability(revoked, kFleeting).value();
+        handout.version.fetch_add(1);
         // Not an event: that it may happen at any moment is what it is for.
-        usleep(3000);
-        if (!regions.revoke(address.fleeting.region)) _exit(1);
+        usleep(2000);
+        if (!regions.revoke(revoked)) _exit(1);
     }
 }
 
@@ -128,7 +145,7 @@ protected:
         int ends[2];
         EXPECT_EQ(pipe(ends), 0);
         child = fork();
-        if (child == 0) serve(ends[1], local_address, secret);
+        if (child == 0) serve(ends[1], local_address, secret, handout);
         close(ends[1]);
         EXPECT_EQ(read(ends[0], &address, sizeof address), static_cast<ssize_t>(sizeof address));
         close(ends[0]);
@@ -158,6 +175,8 @@ protected:
     const uint64_t steps = number_from("HANARE_STRESS_STEPS", 6000);
     const std::string local_address = "@hanare-stress-" + std::to_string(getpid());
     const fabric::Secret secret = fabric::Secret::make().value();
+    const sys::Mapping shared = sys::Mapping::reserve_shared(kOsPageBytes).value();
+    Handout& handout = *new (shared.address()) Handout;
     Address address;
     pid_t child = 0;
 };
@@ -165,10 +184,11 @@ protected:
 // One thread with a link of its own.
 class Source {
 public:
-    Source(std::unique_ptr<fabric::Link> link, const Address& address, uint32_t number,
-           uint64_t seed)
+    Source(std::unique_ptr<fabric::Link> link, const Address& address, const Handout& handout,
+           uint32_t number, uint64_t seed)
         : link_(std::move(link)),
           address_(address),
+          handout_(handout),
           number_(number),
           prng_(seed + number),
           range_(kRangeBytes) {}
@@ -184,6 +204,8 @@ public:
     }
     uint64_t added() const { return added_; }
     uint64_t pushed() const { return pushed_; }
+    // Operations on the region that is revoked, which went well.
+    uint64_t fleeting() const { return fleeting_; }
 
 private:
     struct Flight {
@@ -191,6 +213,8 @@ private:
         std::vector<std::byte> data;
         std::vector<std::byte> expected;  // of a get on the own range
         bool is_fleeting = false;
+        uint64_t word = 0;  // of a fleeting one
+        uint64_t least = 0;
     };
 
     void post() {
@@ -212,12 +236,7 @@ private:
         } else if (dice < 15) {
             prepare_message(*flight);
         } else {
-            flight->is_fleeting = true;
-            operation.kind = prng_.below(2) == 0 ? Kind::kPut : Kind::kGet;
-            operation.capability = address_.fleeting;
-            flight->data.resize(1 + prng_.below(kRangeBytes / 4));
-            operation.source = flight->data;
-            operation.destination = flight->data;
+            prepare_fleeting(*flight);
         }
         link_->post(operation);
         flights_.push_back(std::move(flight));
@@ -257,6 +276,35 @@ private:
         flight.operation.capability = address_.queue;
         flight.operation.source = flight.data;
     }
+    // This source's word there, whose value only rises: what an operation with status OK has put
+    // stays, whatever is revoked.
+    void prepare_fleeting(Flight& flight) {
+        Operation& operation = flight.operation;
+        flight.is_fleeting = true;
+        const bool has_key = take_from(handout_, operation.capability);
+        if (!has_key) operation.capability = address_.queue;  // which does not allow it
+        operation.offset = number_ * sizeof(uint64_t);
+        const std::span<std::byte> word = std::as_writable_bytes(std::span(&flight.word, 1));
+        operation.kind = prng_.below(2) == 0 ? Kind::kPut : Kind::kGet;
+        if (operation.kind == Kind::kPut) flight.word = ++fleeting_put_;
+        flight.least = fleeting_known_;
+        operation.source = word;
+        operation.destination = word;
+    }
+    void finish_fleeting(const Flight& flight, hanare_status status) {
+        if (status != HANARE_STATUS_OK) {
+            EXPECT_TRUE(status == HANARE_STATUS_BAD_KEY || status == HANARE_STATUS_PERMISSION)
+                << status;
+            return;
+        }
+        ++fleeting_;
+        if (flight.operation.kind == Kind::kPut) {
+            fleeting_known_ = std::max(fleeting_known_, flight.word);
+        } else {
+            EXPECT_GE(flight.word, flight.least) << "of source " << number_;
+            EXPECT_LE(flight.word, fleeting_put_) << "of source " << number_;
+        }
+    }
     void finish_oldest() {
         const std::unique_ptr<Flight> flight = std::move(flights_.front());
         flights_.pop_front();
@@ -266,9 +314,12 @@ private:
         }
         const hanare_status status = link_->wait(operation);
         if (flight->is_fleeting) {
-            EXPECT_TRUE(status == HANARE_STATUS_OK || status == HANARE_STATUS_BAD_KEY) << status;
+            finish_fleeting(*flight, status);
         } else if (operation.kind == Kind::kPush) {
-            EXPECT_TRUE(status == HANARE_STATUS_OK || status == HANARE_STATUS_FULL) << status;
+            // Busy: another one was not running just then, with the queue's lock.
+            EXPECT_TRUE(status == HANARE_STATUS_OK || status == HANARE_STATUS_FULL ||
+                        status == HANARE_STATUS_BUSY)
+                << status;
             if (status == HANARE_STATUS_OK) ++pushed_;
         } else {
             EXPECT_EQ(status, HANARE_STATUS_OK);
@@ -279,6 +330,7 @@ private:
 
     const std::unique_ptr<fabric::Link> link_;
     const Address address_;
+    const Handout& handout_;
     const uint64_t number_;
     Prng prng_;
     std::vector<std::byte> range_;  // as the target's must be
@@ -286,6 +338,9 @@ private:
     size_t depth_ = 8;
     uint64_t added_ = 0;
     uint64_t pushed_ = 0;
+    uint64_t fleeting_ = 0;
+    uint64_t fleeting_put_ = 0;    // the last word that was tried
+    uint64_t fleeting_known_ = 0;  // the last that has arrived
 };
 
 // Takes messages until all sources have ended and the queue is empty; each source's are in order.
@@ -302,7 +357,7 @@ std::array<uint64_t, kSources> take_messages(fabric::Link& link, const Capabilit
         pop.deadline_ns = sys::now_ns() + kPatience_ns;
         const hanare_status status = link.carry_out(pop);
         if (status == HANARE_STATUS_EMPTY && was_over) return taken;
-        if (status == HANARE_STATUS_EMPTY) {
+        if (status == HANARE_STATUS_EMPTY || status == HANARE_STATUS_BUSY) {
             std::this_thread::yield();
             continue;
         }
@@ -317,7 +372,7 @@ TEST_F(FabricStress, OrderAndCompletion) {
     std::vector<std::unique_ptr<Source>> sources;
     for (uint32_t number = 0; number < kSources; ++number) {
         sources.push_back(std::make_unique<Source>(connect(kEngines[number % kEngines.size()]),
-                                                   address, number, seed));
+                                                   address, handout, number, seed));
     }
     std::atomic<bool> is_over{false};
     std::array<uint64_t, kSources> taken{};
@@ -337,6 +392,7 @@ TEST_F(FabricStress, OrderAndCompletion) {
     for (uint32_t number = 0; number < kSources; ++number) {
         added += sources[number]->added();
         EXPECT_EQ(taken[number], sources[number]->pushed()) << "of source " << number;
+        EXPECT_GT(sources[number]->fleeting(), 0u) << "of source " << number;
     }
     uint64_t counter = 0;
     Operation get;
