@@ -47,6 +47,11 @@ Result<std::string> own_path() {
 // Where hosts reach this machine.
 Result<std::string> address_for_hosts(const LaunchFlags& flags) {
     if (flags.listen) {
+        if (sys::is_unspecified_address(*flags.listen)) {
+            return config::bad_value("--listen", *flags.listen, "is no address of a machine",
+                                     "a numeric IPv4 or IPv6 address by which the hosts reach this "
+                                     "machine");
+        }
         if (sys::is_numeric_address(*flags.listen)) return *flags.listen;
         return config::bad_value("--listen", *flags.listen, "is not understood",
                                  "a numeric IPv4 or IPv6 address of this machine");

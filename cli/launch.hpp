@@ -33,9 +33,10 @@ std::vector<std::string> whole_environment();
 bool is_of_one_task(std::string_view entry);
 
 // Starts them all; the one of rank 0 has our standard input, the others none.  NOT_FOUND,
-// PERMISSION or INVALID_ARGUMENT with an `os_errno`: the program cannot be started.
-Result<std::map<pid_t, uint32_t>> start_tasks(sys::ChildPrograms& children, const LocalTasks& tasks,
-                                              const fabric::Secret& secret);
+// PERMISSION or INVALID_ARGUMENT with an `os_errno`: the program cannot be started.  Those that
+// have begun are in `ranks`, also after an error.
+Result<void> start_tasks(sys::ChildPrograms& children, const LocalTasks& tasks,
+                         const fabric::Secret& secret, std::map<pid_t, uint32_t>& ranks);
 
 // Prints one line and returns 126 or 127 for what exec refuses, else what report() does.
 int report_start_failure(const std::string& program, const Error& error);

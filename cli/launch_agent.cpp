@@ -14,6 +14,7 @@
 #include "job/deadline.hpp"
 #include "job/environment.hpp"
 #include "job/rendezvous_client.hpp"
+#include "job/wipe.hpp"
 #include "sys/event.hpp"
 #include "sys/host_address.hpp"
 #include "sys/pipe.hpp"
@@ -30,11 +31,11 @@ constexpr int kEndOfLauncher_ms = 10'000;
 
 Result<fabric::Secret> read_secret() {
     std::string text(kSecretTextBytes, '\0');
+    const job::WipeAtEnd wiping(text);
     HANARE_TRY(
         sys::read_exactly(STDIN_FILENO, std::as_writable_bytes(std::span(text)), kConnect_ms));
     HANARE_TRY_ASSIGN(const sys::FileDescriptor pipe,
                       sys::pipe_holding(std::as_bytes(std::span(text))));
-    explicit_bzero(text.data(), text.size());
     return fabric::Secret::read_descriptor(pipe.number());
 }
 
@@ -47,17 +48,19 @@ public:
           children_(std::move(children)) {}
 
     int run() {
-        auto started = start_tasks(children_, plan_.tasks, secret_);
+        const auto started = start_tasks(children_, plan_.tasks, secret_, ranks_);
         if (!started) {
+            end_all();
             tell_of_failure(started.error());
-        } else {
-            ranks_ = std::move(*started);
         }
         for (;;) {
             // What came together with the welcome shows nowhere else.
             if (!take_messages()) return kExitInternalFailure;  // all are killed
             while (const auto signal = children_.take_signal()) send_all(signal->number);
-            while (const auto end = children_.take_end()) tell(ranks_[end->pid], end->status);
+            while (const auto end = children_.take_end()) {
+                const auto of_task = ranks_.find(end->pid);
+                if (of_task != ranks_.end()) tell(of_task->second, end->status);
+            }
             if (children_.running() == 0) break;
             sys::wait_until_readable(children_.fd(), stream_.descriptor(), -1);
         }
@@ -66,6 +69,20 @@ public:
     }
 
 private:
+    // Those that began before one could not be started, and nobody is told.
+    void end_all() {
+        send_all(SIGKILL);
+        ranks_.clear();
+        const Deadline deadline(kEndOfLauncher_ms);
+        while (children_.running() > 0 && !deadline.is_over()) {
+            sys::wait_until_readable(children_.fd(), -1, deadline.left_ms());
+            while (children_.take_signal()) {
+            }
+            while (children_.take_end()) {
+            }
+        }
+    }
+
     // As if each had ended with the status that a shell would give it.
     void tell_of_failure(const Error& error) {
         constexpr int kStatusShift = 8;

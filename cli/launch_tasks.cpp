@@ -15,6 +15,7 @@
 #include "sys/foreground_program.hpp"
 #include "sys/pipe.hpp"
 #include "sys/program_file.hpp"
+#include "sys/sealed_memory.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -57,25 +58,26 @@ bool is_of_one_task(std::string_view entry) {
     return std::ranges::find(kOfOneTask, name) != std::end(kOfOneTask);
 }
 
-Result<std::map<pid_t, uint32_t>> start_tasks(sys::ChildPrograms& children, const LocalTasks& tasks,
-                                              const fabric::Secret& secret) {
+Result<void> start_tasks(sys::ChildPrograms& children, const LocalTasks& tasks,
+                         const fabric::Secret& secret, std::map<pid_t, uint32_t>& ranks) {
     HANARE_TRY_ASSIGN(const std::string path, sys::find_program(tasks.program.front()));
     const sys::ProgramFile file = sys::inspect_program(path);
     HANARE_TRY_ASSIGN(const sys::FileDescriptor nothing, sys::open_nothing());
-    std::map<pid_t, uint32_t> started;
     for (uint32_t rank = tasks.first_rank; rank < tasks.first_rank + tasks.count; ++rank) {
-        HANARE_TRY_ASSIGN(const sys::FileDescriptor pipe, sys::pipe_holding(secret.bytes()));
+        // Each program of a task, one after the other, finds it there.
+        HANARE_TRY_ASSIGN(const sys::FileDescriptor memory,
+                          sys::sealed_memory_holding(secret.bytes()));
         sys::ChildPrograms::Launch launch = {
             .path = path,
             .arguments = tasks.program,
-            .environment = environment_of(tasks, rank, pipe.number())};
+            .environment = environment_of(tasks, rank, memory.number())};
         launch.is_text = !file.is_script && !file.is_binary;
         launch.input = rank == 0 ? -1 : nothing.number();
-        launch.inherited = pipe.number();
+        launch.inherited = memory.number();
         HANARE_TRY_ASSIGN(const pid_t pid, children.start(launch));
-        started[pid] = rank;
+        ranks[pid] = rank;
     }
-    return started;
+    return {};
 }
 
 int report_start_failure(const std::string& program, const Error& error) {

@@ -14,6 +14,7 @@
 #include "cli/outcome.hpp"
 #include "job/environment.hpp"
 #include "job/rendezvous_client.hpp"
+#include "job/wipe.hpp"
 #include "sys/child.hpp"
 #include "sys/pipe.hpp"
 #include "sys/program_file.hpp"
@@ -26,6 +27,8 @@ using Report = job::RendezvousServer::Report;
 constexpr const char* kLoopback = "127.0.0.1";
 // For agents that do not end with their tasks, before their connections are given up.
 constexpr int kPatience_ms = 2000;
+// How soon a launcher that comes to the foreground reads from the terminal.
+constexpr int kForeground_ms = 500;
 
 }  // namespace
 
@@ -64,8 +67,9 @@ Result<void> Launcher::start_here() {
                               .size = plan_.size,
                               .rendezvous = job::text_of({plan_.listen, server_->port()}),
                               .host = kLoopback};
-    HANARE_TRY_ASSIGN(const auto started, start_tasks(children_, tasks, secret_));
-    for (const auto& [pid, rank] : started) members_.push_back({.pid = pid, .first_rank = rank});
+    std::map<pid_t, uint32_t> ranks;
+    HANARE_TRY(start_tasks(children_, tasks, secret_, ranks));
+    for (const auto& [pid, rank] : ranks) members_.push_back({.pid = pid, .first_rank = rank});
     return {};
 }
 
@@ -105,19 +109,21 @@ Result<void> Launcher::start_agent(const job::Placement& placement) {
         .host = placement.host, .first_rank = placement.first_rank, .count = placement.count};
     HANARE_TRY_ASSIGN(member.pid, children_.start(launch));
     members_.push_back(member);
-    std::string text = secret_.text() + "\n";
+    std::string text = secret_.text();
+    const job::WipeAtEnd wiping(text);
     static_assert(kSecretTextBytes == 2 * fabric::Secret::kBytes + 1);
+    constexpr std::string_view kEndOfLine = "\n";
     HANARE_TRY(sys::put_into(pipe.to, std::as_bytes(std::span(text))));
-    explicit_bzero(text.data(), text.size());
+    HANARE_TRY(sys::put_into(pipe.to, std::as_bytes(std::span(kEndOfLine))));
     // What follows is for the task of rank 0.
-    if (placement.first_rank == 0) input_.emplace(STDIN_FILENO, std::move(pipe.to));
+    if (placement.first_rank == 0) input_pipe_ = std::move(pipe.to);
     return {};
 }
 
 // ---- while they run
 
 int Launcher::stay() {
-    while (children_.running() > 0) {
+    while (!members_.empty() || children_.running() > 0) {
         wait();
         server_->serve();
         take_reports();
@@ -133,13 +139,24 @@ void Launcher::wait() {
         pollfd{.fd = children_.fd(), .events = POLLIN, .revents = 0},
         pollfd{.fd = server_->descriptor(), .events = POLLIN, .revents = 0},
         pollfd{.fd = -1, .events = 0, .revents = 0}};
+    begin_input();
     if (input_ && input_->is_over()) input_.reset();
-    if (input_) {
+    const bool is_held_back = input_ && input_->is_held_back();
+    if (input_ && !is_held_back) {
         const short wanted = input_->waits_to_read() ? POLLIN : POLLOUT;
         polled[2] = {.fd = input_->descriptor(), .events = wanted, .revents = 0};
     }
-    poll(polled.data(), polled.size(), end_of_stage_ ? end_of_stage_->left_ms() : -1);
+    const int until_stage_ms = end_of_stage_ ? end_of_stage_->left_ms() : -1;
+    const bool looks_again =
+        is_held_back && (until_stage_ms < 0 || until_stage_ms > kForeground_ms);
+    poll(polled.data(), polled.size(), looks_again ? kForeground_ms : until_stage_ms);
     if (input_ && polled[2].revents != 0) input_->go_on();
+}
+
+// Before that a line on our terminal may be the answer to what an ssh asks there.
+void Launcher::begin_input() {
+    if (!input_pipe_.is_open() || !std::ranges::all_of(members_, &Member::has_come)) return;
+    input_.emplace(STDIN_FILENO, std::move(input_pipe_));
 }
 
 Launcher::Member* Launcher::find_member(uint32_t first_rank) {
@@ -149,8 +166,14 @@ Launcher::Member* Launcher::find_member(uint32_t first_rank) {
 
 void Launcher::take_reports() {
     while (const auto report = server_->take_report()) {
-        if (Member* const member = find_member(report->first_rank)) take_report(*report, *member);
+        if (Member* const member = find_member(report->first_rank)) {
+            take_report(*report, *member);
+        } else {
+            // Nobody waits for that agent any more; it ends its tasks.
+            server_->release_agent(report->first_rank);
+        }
     }
+    forget_members();
 }
 
 void Launcher::take_report(const Report& report, Member& member) {
@@ -166,6 +189,7 @@ void Launcher::take_report(const Report& report, Member& member) {
             wait_for_agents();
             break;
         case Report::What::kAgentLost:
+            member.has_gone = true;
             if (member.ended == member.count) break;
             fail_job("host " + member.host + ": the connection to it is lost",
                      kExitInternalFailure);
@@ -201,8 +225,8 @@ void Launcher::take_ends() {
     while (const auto end = children_.take_end()) {
         const auto found = std::ranges::find(members_, end->pid, &Member::pid);
         if (found == members_.end()) continue;
+        found->pid = -1;
         all.push_back({*found, end->status});
-        members_.erase(found);
     }
     if (all.size() > 1) server_->serve();
     for (Ended& each : all) each.departure = server_->departure_of(each.member.first_rank);
@@ -210,6 +234,16 @@ void Launcher::take_ends() {
         return std::pair(!WIFSIGNALED(each.status), each.departure);
     });
     for (const Ended& each : all) note_end(each.member, each.status);
+    forget_members();
+}
+
+// Those that have ended.  An agent may live longer than its ssh: then it is told what the others
+// are told, and awaited as long as these.
+void Launcher::forget_members() {
+    std::erase_if(members_, [this](const Member& member) {
+        const bool has_agent = member.has_come && !member.has_gone && member.ended < member.count;
+        return member.pid < 0 && (!has_agent || stage_ == Stage::kGivingUp);
+    });
 }
 
 void Launcher::note_end(const Member& member, int wait_status) {
@@ -268,6 +302,7 @@ void Launcher::go_on_ending() {
     stage_ = Stage::kGivingUp;
     end_of_stage_.reset();
     for (const Member& member : members_) children_.send(member.pid, SIGKILL);
+    forget_members();
 }
 
 void Launcher::send_all(int number, bool is_known_here) {

@@ -45,12 +45,13 @@ public:
 private:
     // A child: a task, or ssh with an agent behind it.
     struct Member {
-        pid_t pid = -1;
+        pid_t pid = -1;         // as long as it runs
         std::string host = {};  // empty: here
         uint32_t first_rank = 0;
         uint32_t count = 1;
-        uint32_t ended = 0;  // of its tasks, as an agent told
-        bool has_come = false;
+        uint32_t ended = 0;     // of its tasks, as an agent told
+        bool has_come = false;  // the agent, and its connection
+        bool has_gone = false;
     };
     enum class Stage { kRunning, kEnding, kKilling, kGivingUp };
 
@@ -69,11 +70,13 @@ private:
 
     int stay();
     void wait();
+    void begin_input();
     void take_reports();
     void take_report(const job::RendezvousServer::Report& report, Member& member);
     void wait_for_agents();
     void take_signals();
     void take_ends();
+    void forget_members();
     void note_end(const Member& member, int wait_status);
     void note_task_end(uint32_t rank, const std::string& host, int wait_status);
     void fail_job(const std::string& why, int exit_status);
@@ -86,7 +89,8 @@ private:
     const fabric::Secret secret_;
     std::unique_ptr<job::RendezvousServer> server_;
     sys::ChildPrograms children_;
-    std::vector<Member> members_;  // that run
+    std::vector<Member> members_;     // that run, or whose agent does
+    sys::FileDescriptor input_pipe_;  // of rank 0, until all agents have come
     std::optional<sys::InputRelay> input_;
     Stage stage_ = Stage::kRunning;
     std::optional<job::Deadline> end_of_stage_;

@@ -30,7 +30,8 @@
  *   OUT_OF_RANGE  beyond the end of the region
  *   PEER_LOST     the task is gone, or has closed; operations on other tasks are not concerned
  *   TIMEOUT       the time limit has passed
- *   SYSTEM, LIMIT no connection could be made, for want of descriptors
+ *   SYSTEM, LIMIT no connection could be made, for want of descriptors; or who has started the job
+ *                 cannot be asked any more where a task is
  */
 #ifndef HANARE_COMM_H
 #define HANARE_COMM_H
@@ -122,7 +123,8 @@ HANARE_API hanare_status hanare_comm_conceal(hanare_comm *comm, uint32_t region)
 
 /* ---- operations: begin, and wait until it is done
  *
- * The first operation on a task connects to it, and waits for it to open its communicator. */
+ * The first operation on a task connects to it, and waits for it to open its communicator; first
+ * operations of other threads on further tasks wait behind that. */
 
 HANARE_API hanare_status hanare_comm_put(hanare_comm *comm, uint32_t task,
                                          const hanare_capability *capability, uint64_t offset,
@@ -302,7 +304,9 @@ HANARE_API hanare_status hanare_comm_fence(hanare_comm *comm, uint32_t task);
 /* ---- groups: what all tasks call, in the same order, one thread of each (BUSY)
  *
  * A task that is lost makes these fail in all others, from then on, with PEER_LOST; the text says
- * which one (hanare_last_error).  After TIMEOUT a barrier may be called again, and goes on. */
+ * which one (hanare_last_error).  After TIMEOUT a barrier may be called again, and goes on.  Where
+ * broadcast or allgather fails with anything else in one task, others may find out by their own
+ * time limit only. */
 
 /* Returns when all tasks have called it. */
 HANARE_API hanare_status hanare_comm_barrier(hanare_comm *comm, int timeout_ms);
@@ -323,8 +327,10 @@ typedef struct hanare_comm_window hanare_comm_window;
  * stays so until the window is closed. */
 HANARE_API hanare_status hanare_comm_window_open(hanare_comm *comm, uint32_t region, int timeout_ms,
                                                  hanare_comm_window **window);
-/* Called by all tasks.  Where others are late or lost that is the status, and the window is closed
- * all the same; unless a multicast still uses it: TIMEOUT, and it may be called again. */
+/* Called by all tasks.  PEER_LOST: others are no more; the window is closed here all the same.
+ * After any other failure (TIMEOUT: others are late, or a multicast still uses it; BUSY: another
+ * thread is in a collective operation) it stays open: call this again before any other collective
+ * operation. */
 HANARE_API hanare_status hanare_comm_window_close(hanare_comm_window *window, int timeout_ms);
 
 typedef struct hanare_multicast_options {

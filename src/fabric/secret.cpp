@@ -69,6 +69,7 @@ Secret::~Secret() { explicit_bzero(bytes_.data(), bytes_.size()); }
 
 std::string Secret::text() const {
     std::string digits;
+    digits.reserve(2 * kBytes);  // no copies of a part are left behind
     for (const std::byte byte : bytes_) {
         digits += kDigits[static_cast<size_t>(byte >> 4)];
         digits += kDigits[static_cast<size_t>(byte & std::byte{15})];

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "fabric/fifo.hpp"
 #include "job/notice.hpp"
@@ -16,8 +17,15 @@ namespace {
 
 // Telling others that a task is lost.
 constexpr uint64_t kSpread_ns = 1000 * kNsPerMs;
+// Acknowledging what was given up here.
+constexpr uint64_t kStale_ns = 1000 * kNsPerMs;
 
 uint32_t rounds_for(uint32_t tasks) noexcept { return std::bit_width(tasks - 1); }
+
+// Its port may be another's now.
+bool has_left(hanare_status status) noexcept {
+    return status == HANARE_STATUS_PEER_LOST || status == HANARE_STATUS_BAD_KEY;
+}
 
 Failure failure_of(const Error& error, uint32_t rank) noexcept { return {error.status, rank}; }
 
@@ -103,8 +111,12 @@ Failure Collectives::pass_round(uint32_t round, uint64_t deadline_ns) {
          .has_come = [&] { return static_cast<int32_t>(word.load() - barrier_) >= 0; },
          .awaited = [&](std::vector<uint32_t>& ranks) { ranks.push_back(from); },
          .deadline_ns = deadline_ns});
-    if (way) (*way)->link->wait(arrival);
-    return failure;
+    const hanare_status told = way ? (*way)->link->wait(arrival) : HANARE_STATUS_OK;
+    if (!failure.is_none()) return failure;
+    // What was not sent in time never will be: the round has to be passed again, or the other
+    // hangs.
+    if (told == HANARE_STATUS_OK || has_left(told)) return {};
+    return {told, to};
 }
 
 // ---- broadcast
@@ -216,13 +228,15 @@ Failure Collectives::give_up_to(const Received& told, std::span<std::byte> all,
 Failure Collectives::take(Kind kind, uint32_t parent, uint64_t bytes, uint64_t deadline_ns,
                           Received& told) {
     std::erase_if(early_, [this](const auto& entry) {
-        return static_cast<int32_t>(entry.first - number_) < 0;
+        if (!is_over(entry.first)) return false;
+        stale_.push_back(entry.second.head);
+        return true;
     });
-    const Failure failure =
-        lookout_.wait({.word = communicator_.control().words().collective_bell,
-                       .has_come = [&] { return drain(), early_.contains(number_); },
-                       .awaited = [&](std::vector<uint32_t>& ranks) { ranks.push_back(parent); },
-                       .deadline_ns = deadline_ns});
+    const Failure failure = lookout_.wait(
+        {.word = communicator_.control().words().collective_bell,
+         .has_come = [&] { return drain(), answer_stale(), early_.contains(number_); },
+         .awaited = [&](std::vector<uint32_t>& ranks) { ranks.push_back(parent); },
+         .deadline_ns = deadline_ns});
     if (!failure.is_none()) return failure;
     told = std::move(early_.extract(number_).mapped());
     const Message& head = told.head;
@@ -255,7 +269,17 @@ void Collectives::keep(std::span<const std::byte> message) {
     const auto data = message.subspan(sizeof received.head);
     received.data.assign(data.begin(), data.end());
     const uint32_t number = received.head.number;
-    if (static_cast<int32_t>(number - number_) >= 0) early_[number] = std::move(received);
+    if (is_over(number)) return stale_.push_back(received.head);
+    early_[number] = std::move(received);
+}
+
+// Told too late, about what this task has given up: who told it may still wait, and keeps a slot
+// for the acknowledgement.
+void Collectives::answer_stale() {
+    for (const Message& head : std::exchange(stale_, {})) {
+        if (head.slot >= ControlWords::kSlots || head.index >= kArity) continue;
+        acknowledge(head, {HANARE_STATUS_TIMEOUT, communicator_.rank()}, sys::now_ns() + kStale_ns);
+    }
 }
 
 Failure Collectives::acknowledge(const Message& message, const Failure& failure,

@@ -75,6 +75,10 @@ private:
     Failure take(Kind kind, uint32_t parent, uint64_t bytes, uint64_t deadline_ns, Received& told);
     void drain();
     void keep(std::span<const std::byte> message);
+    void answer_stale();
+    bool is_over(uint32_t number) const noexcept {
+        return static_cast<int32_t>(number - number_) < 0;
+    }
     Failure acknowledge(const Message& message, const Failure& failure, uint64_t deadline_ns);
 
     Failure tell(Family& family, Kind kind, std::span<std::byte> data, uint64_t bytes);
@@ -91,6 +95,7 @@ private:
     std::mutex lock_;  // held by who calls; what follows is that one's
     uint32_t number_ = 0;
     std::map<uint32_t, Received> early_;  // what is told about later collectives
+    std::vector<Message> stale_;          // about earlier ones, and not acknowledged
     uint32_t barrier_ = 0;
     std::optional<uint32_t> round_;  // of a barrier that has begun
     bool has_spread_loss_ = false;

@@ -118,6 +118,7 @@ Peer& Communicator::peer(uint32_t rank) {
     const std::lock_guard guard(peers_lock_);
     if (place.load(std::memory_order_relaxed) == nullptr) {
         made_peers_.push_back(std::make_unique<Peer>(rank));
+        if (are_links_ended_) made_peers_.back()->end();
         place.store(made_peers_.back().get(), std::memory_order_release);
     }
     return *place.load(std::memory_order_relaxed);
@@ -179,6 +180,7 @@ Result<const Peer::Way*> Communicator::way_to(uint32_t rank, uint64_t deadline_n
 
 void Communicator::end_links() noexcept {
     const std::lock_guard guard(peers_lock_);
+    are_links_ended_ = true;
     for (const auto& made : made_peers_) made->end();
 }
 

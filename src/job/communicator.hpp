@@ -122,6 +122,7 @@ private:
     std::mutex peers_lock_;  // making one
     std::vector<std::atomic<Peer*>> peers_;
     std::vector<std::unique_ptr<Peer>> made_peers_;  // under peers_lock_
+    bool are_links_ended_ = false;                   // under peers_lock_
 };
 
 }  // namespace hanare::job

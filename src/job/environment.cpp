@@ -6,8 +6,11 @@
 
 #include "config/rules.hpp"
 #include "job/job.hpp"
+#include "job/wipe.hpp"
 #include "sys/file.hpp"
 #include "sys/host_address.hpp"
+#include "sys/pipe.hpp"
+#include "sys/sealed_memory.hpp"
 
 namespace hanare::job {
 namespace {
@@ -23,6 +26,23 @@ std::string range_text(uint32_t min, uint32_t max) {
 std::unexpected<Error> not_set(const char* name, const char* other) {
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s is set and %s is not; both are needed", other,
                 name);
+}
+
+// As its text is at most.
+constexpr size_t kSecretTextBytesMax = 2 * fabric::Secret::kBytes + 1;
+
+// Sealed memory stays for the next program of this task; what can be read once is closed.
+Result<fabric::Secret> secret_of_descriptor(int number) {
+    if (!sys::is_sealed_memory(number)) {
+        const sys::FileDescriptor inherited(number);
+        unsetenv(kSecretDescriptorVariable);
+        return fabric::Secret::read_descriptor(inherited.number());
+    }
+    HANARE_TRY_ASSIGN(std::string text, sys::read_sealed_memory(number, kSecretTextBytesMax));
+    const WipeAtEnd wiping(text);
+    HANARE_TRY_ASSIGN(const sys::FileDescriptor pipe,
+                      sys::pipe_holding(std::as_bytes(std::span(text))));
+    return fabric::Secret::read_descriptor(pipe.number());
 }
 
 }  // namespace
@@ -107,9 +127,7 @@ Result<std::optional<fabric::Secret>> take_secret() {
     if (!number) return std::nullopt;
     HANARE_TRY_ASSIGN(const uint32_t descriptor, parse_number(kSecretDescriptorVariable, *number,
                                                               kFirstInherited, kDescriptorMax));
-    const sys::FileDescriptor inherited(static_cast<int>(descriptor));
-    unsetenv(kSecretDescriptorVariable);
-    auto secret = fabric::Secret::read_descriptor(inherited.number());
+    auto secret = secret_of_descriptor(static_cast<int>(descriptor));
     if (secret) return std::move(*secret);
     return fail(secret.error().status, "%s: %.220s", kSecretDescriptorVariable,
                 secret.error().text);

@@ -47,8 +47,9 @@ struct Endpoint {
 Result<Endpoint> parse_endpoint(std::string_view what, std::string_view text);
 std::string text_of(const Endpoint& endpoint);
 
-// HANARE_SECRET_FD, whose descriptor is read and closed and the variable taken away, so that no
-// program which this one starts finds another file there; or HANARE_SECRET_FILE; or nothing.
+// HANARE_SECRET_FD; or HANARE_SECRET_FILE; or nothing.  A descriptor of sealed memory (memfd) stays
+// open and named, for the next program of the same task.  Any other is read and closed and the
+// variable taken away, so that no program which this one starts finds another file there.
 Result<std::optional<fabric::Secret>> take_secret();
 
 // HANARE_HOST, or nothing.

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "job/test_support.hpp"
+#include "sys/sealed_memory.hpp"
 #include "sys/test_support.hpp"
 
 namespace hanare::job {
@@ -90,6 +91,23 @@ TEST_F(Environment, SecretOfADescriptorIsReadOnce) {
     EXPECT_EQ(fcntl(ends[0], F_GETFD), -1);
     EXPECT_EQ(getenv("HANARE_SECRET_FD"), nullptr);
     EXPECT_FALSE(take_secret().value());
+}
+
+// For the next program of the same task.
+TEST_F(Environment, SecretOfSealedMemoryStays) {
+    const fabric::Secret made = fabric::Secret::make().value();
+    const auto file = sys::sealed_memory_holding(made.bytes()).value();
+    environment.set({{"HANARE_SECRET_FD", std::to_string(file.number())}});
+    for (int i = 0; i < 2; ++i) {
+        const auto secret = take_secret().value();
+        ASSERT_TRUE(secret);
+        EXPECT_TRUE(std::ranges::equal(secret->bytes(), made.bytes()));
+        EXPECT_GE(fcntl(file.number(), F_GETFD), 0);
+        EXPECT_NE(getenv("HANARE_SECRET_FD"), nullptr);
+    }
+    const auto wrong = sys::sealed_memory_holding(made.bytes().first(31)).value();
+    environment.set({{"HANARE_SECRET_FD", std::to_string(wrong.number())}});
+    EXPECT_EQ(take_secret().error().status, HANARE_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_F(Environment, WrongSecrets) {

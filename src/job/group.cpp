@@ -3,7 +3,15 @@
 
 #include <cstring>
 
+#include "sys/clock.hpp"
+
 namespace hanare::job {
+namespace {
+
+// Of a window that could not be opened everywhere.
+constexpr uint64_t kRemove_ns = 5000 * kNsPerMs;
+
+}  // namespace
 
 void Group::End::operator()(Group* group) const noexcept {
     if (group->communicator_.check_process()) delete group;
@@ -45,8 +53,10 @@ Result<uint32_t> Group::open_window(uint32_t region, uint64_t deadline_ns) {
         return collectives_.barrier(deadline_ns);
     }();
     if (done) return window->number;
-    if (window->number != 0) HANARE_TRY(windows_.remove(window->number, deadline_ns));
-    exposures.release(region);
+    // Its own deadline may be over, while somebody's multicast still uses the window.
+    const bool is_removed =
+        window->number == 0 || windows_.remove(window->number, sys::now_ns() + kRemove_ns);
+    if (is_removed) exposures.release(region);
     return std::unexpected(done.error());
 }
 
@@ -56,7 +66,16 @@ Result<void> Group::close_window(uint32_t number, uint64_t deadline_ns, bool& is
     Windows::Use window = windows_.use(number);
     if (window == nullptr) return fail(HANARE_STATUS_NOT_FOUND, "no such window");
     const uint32_t region = window->region;
-    const Result<void> all_came = collectives_.barrier(deadline_ns);
+    Result<void> all_came;
+    // Nobody else would call a second one, if the first passed and a multicast was in the way.
+    if (!windows_.have_all_come(number)) {
+        all_came = collectives_.barrier(deadline_ns);
+        if (all_came) {
+            windows_.note_all_came(number);
+        } else if (all_came.error().status != HANARE_STATUS_PEER_LOST) {
+            return all_came;
+        }
+    }
     window.reset();
     HANARE_TRY(windows_.remove(number, deadline_ns));
     communicator_.exposures().release(region);

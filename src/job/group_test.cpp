@@ -261,6 +261,61 @@ TEST(Group, BarrierThatTimedOutGoesOn) {
     });
 }
 
+// It stays, so that all come to the same barrier in the end.
+TEST(Group, WindowThatOthersCloseLateStaysOpen) {
+    Table table(2);
+    run_threads(table, [&](Task& task) {
+        Shown shown(task, 4096);
+        bool is_closed = false;
+        if (task.communicator->rank() == 1) {
+            EXPECT_EQ(
+                status_of(task.group->close_window(shown.window, deadline_after(0), is_closed)),
+                HANARE_STATUS_TIMEOUT);
+            EXPECT_FALSE(is_closed);
+            const auto way = task.communicator->way_to(0, soon()).value();
+            const Acknowledgement gave_up(*way, {.slot = 255}, {}, soon());
+        } else {
+            auto& bits = task.communicator->control().words().slots[255].bits;
+            while (bits.load() == 0) wait_for_change(bits, 0, soon(), Changes::kWaking);
+        }
+        EXPECT_TRUE(task.group->close_window(shown.window, soon(), is_closed));
+        EXPECT_TRUE(is_closed);
+        EXPECT_TRUE(task.group->barrier(soon()));
+    });
+}
+
+// More often than there are slots for acknowledgements.
+TEST(Group, BroadcastsThatAreGivenUpLeaveNoSlots) {
+    Table table(2);
+    run_threads(table, [&](Task& task) {
+        std::vector<std::byte> data(8);
+        for (uint32_t round = 0; round < ControlWords::kSlots + 20; ++round) {
+            const bool is_root = task.communicator->rank() == 0;
+            if (is_root) {
+                ASSERT_TRUE(task.group->barrier(soon()));
+            }
+            ASSERT_EQ(status_of(task.group->broadcast(data, 0, deadline_after(is_root ? 2 : 0))),
+                      HANARE_STATUS_TIMEOUT)
+                << round;
+            if (!is_root) {
+                ASSERT_TRUE(task.group->barrier(soon()));
+            }
+            ASSERT_TRUE(task.group->barrier(soon()));
+        }
+        EXPECT_TRUE(task.group->broadcast(data, 0, soon()));
+    });
+}
+
+TEST(Group, LinksThatHaveEndedAreNotMadeAgain) {
+    Table table(2);
+    Task one(table, 0);
+    const Task other(table, 1);
+    one.communicator->end_links();
+    const auto way = one.communicator->way_to(1, soon());
+    ASSERT_FALSE(way);
+    EXPECT_EQ(way.error().status, HANARE_STATUS_PEER_LOST);
+}
+
 TEST(Group, OneThreadAtATimeInCollectives) {
     Table table(2);
     run_threads(table, [&](Task& task) {
@@ -309,6 +364,50 @@ void expect_good_ends(const std::vector<pid_t>& processes) {
         EXPECT_EQ(waitpid(process, &status, 0), process);
         EXPECT_EQ(status, 0);
     }
+}
+
+// Its word has come, and it is stopped; what it has to be told waits behind long puts.
+TEST(GroupProcesses, BarrierWithAStoppedTaskIsPassedAgain) {
+    constexpr size_t kBytes = 64 * 1024 * 1024;
+    Table table(2, false, false);
+    const auto share = [](Task& task, std::span<std::byte> memory) {
+        Exposures& exposures = task.communicator->exposures();
+        const uint32_t region = exposures.expose(memory, fabric::kAllRights).value();
+        const auto own = exposures.capability(region, fabric::kAllRights).value();
+        std::array<fabric::Capability, 2> all;
+        EXPECT_TRUE(task.group->allgather(std::as_bytes(std::span(&own, 1)),
+                                          std::as_writable_bytes(std::span(all)), soon()));
+        EXPECT_TRUE(task.group->barrier(soon()));
+        return all;
+    };
+    const pid_t stopped = start_process([&] {
+        Task task(table, 1);
+        share(task, task.communicator->exposures().allocate(kBytes).value());
+        EXPECT_EQ(status_of(task.group->barrier(deadline_after(200))), HANARE_STATUS_TIMEOUT);
+        raise(SIGSTOP);
+        EXPECT_TRUE(task.group->barrier(soon()));
+        EXPECT_TRUE(task.group->barrier(soon()));
+    });
+    {
+        Task task(table, 0);
+        const auto keys = share(task, task.communicator->exposures().allocate(4096).value());
+        int status = 0;
+        ASSERT_EQ(waitpid(stopped, &status, WUNTRACED), stopped);
+        ASSERT_TRUE(WIFSTOPPED(status));
+        const std::vector<std::byte> data(kBytes);
+        Posted put;
+        put.operation.kind = fabric::Kind::kPut;
+        put.operation.capability = keys[1];
+        put.operation.source = data;
+        put.operation.deadline_ns = soon();
+        EXPECT_TRUE(task.communicator->post(1, put));
+        EXPECT_EQ(status_of(task.group->barrier(deadline_after(300))), HANARE_STATUS_TIMEOUT);
+        kill(stopped, SIGCONT);
+        EXPECT_TRUE(task.group->barrier(soon()));
+        EXPECT_TRUE(task.communicator->wait(put));
+        EXPECT_TRUE(task.group->barrier(soon()));
+    }
+    expect_good_ends({stopped});
 }
 
 // Those that compute never call the library, and pass on what comes all the

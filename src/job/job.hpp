@@ -40,9 +40,12 @@ public:
     // A numeric address of this machine at which the other tasks can reach this one.
     virtual const std::string& host() const noexcept = 0;
 
-    // Once, before card_of().  TIMEOUT, PEER_LOST: whoever carries the cards is gone.
+    // Once, before card_of().  TIMEOUT; SYSTEM: whoever carries the cards is gone; PEER_LOST: a
+    // task is.
     virtual Result<void> publish(std::span<const std::byte> card, int timeout_ms) = 0;
-    // Waits until that task has published.  INVALID_ARGUMENT: no such rank; TIMEOUT; PEER_LOST.
+    // Waits until that task has published.  INVALID_ARGUMENT: no such rank; TIMEOUT; PEER_LOST:
+    // that task has ended without; SYSTEM: whoever carries the cards is gone, which says nothing of
+    // the task.
     virtual Result<std::vector<std::byte>> card_of(uint32_t rank, int timeout_ms) = 0;
 };
 

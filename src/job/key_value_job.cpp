@@ -3,6 +3,7 @@
 
 #include "job/environment.hpp"
 #include "job/rendezvous_job.hpp"
+#include "job/wipe.hpp"
 #include "sys/host_address.hpp"
 #include "sys/pipe.hpp"
 
@@ -41,7 +42,8 @@ Result<std::optional<fabric::Secret>> agree_on_secret(KeyValues& values, const D
     }
     HANARE_TRY(values.exchange(deadline));
     if (secret) return secret;
-    HANARE_TRY_ASSIGN(const auto bytes, values.get(0, kSecret, deadline));
+    HANARE_TRY_ASSIGN(auto bytes, values.get(0, kSecret, deadline));
+    const WipeAtEnd wiping(bytes);
     HANARE_TRY_ASSIGN(secret, secret_of(bytes));
     return secret;
 }

@@ -8,7 +8,8 @@ namespace hanare::job {
 namespace {
 
 std::unexpected<Error> lost() {
-    return fail(HANARE_STATUS_PEER_LOST, "the connection to the rendezvous is over");
+    // Not PEER_LOST: no task is gone for that.
+    return fail(HANARE_STATUS_SYSTEM, "the connection to the rendezvous is over");
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ Result<Message> MessageStream::receive(const Deadline& deadline) {
             case Incoming::kMessage: return message;
             case Incoming::kEnd: return lost();
             case Incoming::kNonsense:
-                return fail(HANARE_STATUS_PEER_LOST, "the rendezvous talks nonsense");
+                return fail(HANARE_STATUS_SYSTEM, "the rendezvous talks nonsense");
             case Incoming::kNothing: break;
         }
         if (deadline.is_over()) {

@@ -24,7 +24,7 @@ public:
     size_t queued_bytes() const noexcept { return out_.size(); }
     // 0: everything has gone; -EAGAIN: not at the moment; another negative errno value: never.
     int flush();
-    // The same until everything has gone.  TIMEOUT, PEER_LOST.
+    // The same until everything has gone.  TIMEOUT; SYSTEM: the connection is over.
     Result<void> flush(const Deadline& deadline);
 
     enum class Incoming {
@@ -34,7 +34,7 @@ public:
         kNonsense,  // whoever sends this is none of ours
     };
     Incoming receive(Message& message);
-    // Waits for one.  TIMEOUT, PEER_LOST.
+    // Waits for one.  TIMEOUT; SYSTEM: the connection is over.
     Result<Message> receive(const Deadline& deadline);
 
 private:

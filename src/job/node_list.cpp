@@ -32,6 +32,14 @@ bool parse_numbers(std::string_view text, Numbers& numbers) {
            numbers.first <= numbers.last && numbers.last - numbers.first < kNodesMax;
 }
 
+// Before anything is made of it: a bracket can ask for many long names.
+bool fits_behind(const std::vector<std::string>& names, size_t bytes) {
+    const auto has_room = [&](const std::string& name) {
+        return bytes <= kNameBytesMax && name.size() <= kNameBytesMax - bytes;
+    };
+    return std::ranges::all_of(names, has_room);
+}
+
 std::string padded(uint32_t number, size_t width) {
     const std::string digits = std::to_string(number);
     return std::string(width - std::min(width, digits.size()), '0') + digits;
@@ -46,6 +54,8 @@ bool append_bracket(std::vector<std::string>& names, std::string_view bracket) {
         if (!parse_numbers(bracket.substr(0, comma), numbers)) return false;
         const size_t count = numbers.last - numbers.first + 1;
         if (longer.size() + names.size() * count > kNodesMax) return false;
+        const size_t digits = std::max(numbers.width, std::to_string(numbers.last).size());
+        if (!fits_behind(names, digits)) return false;
         for (const std::string& name : names) {
             for (size_t i = 0; i < count; ++i) {
                 longer.push_back(name +
@@ -72,11 +82,11 @@ bool take_element(std::string_view& list, std::vector<std::string>& names) {
         const size_t end = std::min(list.find_first_of("[,"), list.size());
         const std::string_view text = list.substr(0, end);
         const auto is_wrong = [](char c) { return c == ']' || c <= ' ' || c == 0x7f; };
-        if (std::ranges::any_of(text, is_wrong)) return false;
+        if (std::ranges::any_of(text, is_wrong) || !fits_behind(names, text.size())) return false;
         for (std::string& name : names) name += text;
         list.remove_prefix(end);
     }
-    return !names.front().empty() && names.front().size() <= kNameBytesMax;
+    return !names.front().empty();
 }
 
 }  // namespace

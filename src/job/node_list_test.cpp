@@ -58,5 +58,17 @@ TEST(NodeList, WhatIsNone) {
     }
 }
 
+// Before they are made: all of them would take gigabytes.
+TEST(NodeList, NamesThatAreTooLong) {
+    const std::string zeros(60'000, '0');
+    EXPECT_FALSE(expand_node_list("LIST", "a[" + zeros + "0-65535]"));
+    EXPECT_FALSE(expand_node_list("LIST", "a[0-65535]" + zeros));
+    EXPECT_FALSE(expand_node_list("LIST", zeros));
+    const std::string longest(250, 'n');
+    EXPECT_EQ(expand_node_list("LIST", longest + "[9-10]bcd").value().back(), longest + "10bcd");
+    EXPECT_FALSE(expand_node_list("LIST", longest + "[99999-100000]"));
+    EXPECT_TRUE(expand_node_list("LIST", longest + "[99998-99999]"));
+}
+
 }  // namespace
 }  // namespace hanare::job

@@ -6,8 +6,8 @@
 namespace hanare::job {
 namespace {
 
-// Of connecting, where the operation has no deadline.
-constexpr int kConnectMsMax = 60'000;
+// Of one attempt to connect: between two, who ends the peer is heeded.
+constexpr int kConnectMsMax = 10'000;
 
 }  // namespace
 
@@ -18,10 +18,22 @@ Result<const Peer::Way*> Peer::way(const Connect& connect, uint64_t deadline_ns)
         return fail(HANARE_STATUS_TIMEOUT, "task %u: another thread is still connecting to it",
                     rank_);
     }
-    if (made_ == nullptr) {
-        HANARE_TRY_ASSIGN(Way way, connect(rank_, ms_until(deadline_ns, kConnectMsMax)));
-        made_ = std::make_unique<Way>(std::move(way));
-        way_.store(made_.get(), std::memory_order_release);
+    while (made_ == nullptr) {
+        if (is_ended_.load()) {
+            return fail(HANARE_STATUS_PEER_LOST, "task %u: this task has ended its links", rank_);
+        }
+        const int left_ms = ms_until(deadline_ns, kConnectMsMax);
+        auto way = connect(rank_, left_ms);
+        if (!way) {
+            const bool may_go_on = way.error().status == HANARE_STATUS_TIMEOUT &&
+                                   ms_until(deadline_ns, kConnectMsMax) > 0;
+            if (may_go_on) continue;
+            return std::unexpected(way.error());
+        }
+        made_ = std::make_unique<Way>(std::move(*way));
+        // Whoever ends the peer sees the way, or is seen here.
+        way_.store(made_.get());
+        if (is_ended_.load()) made_->link->end();
     }
     return made_.get();
 }
@@ -122,7 +134,8 @@ hanare_status Peer::flush(uint64_t deadline_ns) {
 }
 
 void Peer::end() noexcept {
-    if (const Way* const way = known_way(); way != nullptr) way->link->end();
+    is_ended_.store(true);
+    if (const Way* const way = way_.load(); way != nullptr) way->link->end();
 }
 
 }  // namespace hanare::job

@@ -75,7 +75,7 @@ public:
     // Waits until all that was posted before is complete.  TIMEOUT, PEER_LOST.
     hanare_status flush(uint64_t deadline_ns);
 
-    // All operations, and later ones, are PEER_LOST.
+    // All operations, and later ones, are PEER_LOST, also on a link that is being made now.
     void end() noexcept;
 
 private:
@@ -87,6 +87,7 @@ private:
     TimedLock connecting_;
     std::unique_ptr<Way> made_;  // by who holds connecting_
     std::atomic<const Way*> way_{nullptr};
+    std::atomic<bool> is_ended_{false};
 
     std::mutex lock_;
     IntrusiveList<Posted> posted_;  // under lock_, in the order in which the link has them

@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "job/wipe.hpp"
+
 namespace hanare::job {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr size_t kCountBytesMax = 4;  // "999-"
 
 std::vector<std::string> pieces_of(std::span<const std::byte> bytes, size_t text_bytes_max) {
     std::string digits;
+    digits.reserve(2 * bytes.size());  // else growing leaves copies
+    const WipeAtEnd wiping(digits);
     for (const std::byte byte : bytes) {
         digits += kDigits[static_cast<size_t>(byte >> 4)];
         digits += kDigits[static_cast<size_t>(byte & std::byte{15})];
@@ -37,10 +41,16 @@ size_t piece_count(std::string_view first) {
 
 std::optional<std::vector<std::byte>> join_pieces(std::span<const std::string> pieces) {
     if (pieces.empty() || piece_count(pieces.front()) != pieces.size()) return std::nullopt;
-    std::string digits = pieces.front().substr(pieces.front().find('-') + 1);
+    size_t length = 0;
+    for (const std::string& piece : pieces) length += piece.size();
+    std::string digits;
+    digits.reserve(length);
+    const WipeAtEnd wiping(digits);
+    digits.append(pieces.front(), pieces.front().find('-') + 1);
     for (const std::string& piece : pieces.subspan(1)) digits += piece;
     if (digits.size() % 2 != 0) return std::nullopt;
     std::vector<std::byte> bytes;
+    bytes.reserve(digits.size() / 2);
     for (size_t at = 0; at < digits.size(); at += 2) {
         const size_t high = kDigits.find(digits[at]);
         const size_t low = kDigits.find(digits[at + 1]);

@@ -4,9 +4,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <utility>
 
 #include "job/environment.hpp"
 #include "job/pieces.hpp"
+#include "job/wipe.hpp"
 #include "sys/tcp_socket.hpp"
 
 namespace hanare::job {
@@ -17,8 +19,9 @@ constexpr uint32_t kLimitMax = 1u << 30;
 // "hanare-secret-65535-999", and room.
 constexpr uint32_t kNameBytesMin = 32;
 
+// Not PEER_LOST: no task is gone for that.
 std::unexpected<Error> lost(const char* why) {
-    return fail(HANARE_STATUS_PEER_LOST, "PMI-1: %s", why);
+    return fail(HANARE_STATUS_SYSTEM, "PMI-1: %s", why);
 }
 
 const std::string* find(const Pmi1Fields& fields, std::string_view name) {
@@ -99,25 +102,27 @@ Result<void> Pmi1Connection::begin(const Deadline& deadline) {
 
 Result<void> Pmi1Connection::put(const std::string& name, const std::string& value,
                                  const Deadline& deadline) {
-    HANARE_TRY_ASSIGN(const Pmi1Fields answer,
-                      ask("cmd=put kvsname=" + space_ + " key=" + name + " value=" + value,
-                          "put_result", deadline));
+    std::string question = "cmd=put kvsname=" + space_ + " key=" + name + " value=";
+    question.reserve(question.size() + value.size());  // else growing leaves a copy
+    question += value;
+    const WipeAtEnd wiping(question);
+    HANARE_TRY_ASSIGN(const Pmi1Fields answer, ask(question, "put_result", deadline));
     if (has_succeeded(answer)) return {};
     return fail(HANARE_STATUS_SYSTEM, "PMI-1: the launcher does not take %.60s", name.c_str());
 }
 
 Result<std::string> Pmi1Connection::get(const std::string& name, const Deadline& deadline) {
-    HANARE_TRY_ASSIGN(const Pmi1Fields answer,
+    HANARE_TRY_ASSIGN(Pmi1Fields answer,
                       ask("cmd=get kvsname=" + space_ + " key=" + name, "get_result", deadline));
-    const std::string* const value = find(answer, "value");
-    if (has_succeeded(answer) && value != nullptr) return *value;
+    const auto value = answer.find("value");
+    if (has_succeeded(answer) && value != answer.end()) return std::move(value->second);
     return fail(HANARE_STATUS_NOT_FOUND, "PMI-1: nobody has put %.60s", name.c_str());
 }
 
 Result<void> Pmi1Connection::barrier(const Deadline& deadline) {
     HANARE_TRY_ASSIGN(const Pmi1Fields answer, ask("cmd=barrier_in", "barrier_out", deadline));
     if (has_succeeded(answer)) return {};
-    return lost("a task is gone");
+    return fail(HANARE_STATUS_PEER_LOST, "PMI-1: a task is gone");
 }
 
 void Pmi1Connection::finalize(const Deadline& deadline) {
@@ -126,28 +131,48 @@ void Pmi1Connection::finalize(const Deadline& deadline) {
 
 Result<Pmi1Fields> Pmi1Connection::ask(const std::string& question, std::string_view answer,
                                        const Deadline& deadline) {
+    // What comes too late for an earlier question is not the answer to this one.
+    if (!awaited_.empty()) HANARE_TRY(await_answer(deadline));
     if (is_over_) return lost("an earlier question was not answered");
+    unsent_ = question + "\n";
+    awaited_ = answer;
+    return await_answer(deadline);
+}
+
+// After TIMEOUT it can be called again, and goes on.
+Result<Pmi1Fields> Pmi1Connection::await_answer(const Deadline& deadline) {
+    auto line = exchange_lines(deadline);
+    if (!line && line.error().status == HANARE_STATUS_TIMEOUT) {
+        return std::unexpected(line.error());
+    }
+    const std::string awaited = std::exchange(awaited_, {});
     is_over_ = true;  // unless all goes well
-    HANARE_TRY(send(question + "\n", deadline));
-    HANARE_TRY_ASSIGN(const std::string line, receive_line(deadline));
-    Pmi1Fields fields = parse_pmi1_line(line);
+    if (!line) return std::unexpected(line.error());
+    const WipeAtEnd wiping(*line);
+    Pmi1Fields fields = parse_pmi1_line(*line);
     const std::string* const command = find(fields, "cmd");
-    if (command == nullptr || *command != answer) {
-        return fail(HANARE_STATUS_PEER_LOST, "PMI-1: the launcher answers '%.80s' to '%.80s'",
-                    line.c_str(), question.c_str());
+    if (command == nullptr || *command != awaited) {
+        // Its name only: the rest may hold a secret.
+        return fail(HANARE_STATUS_SYSTEM, "PMI-1: the launcher answers '%.40s' and not '%.40s'",
+                    command == nullptr ? "" : command->c_str(), awaited.c_str());
     }
     is_over_ = false;
     return fields;
 }
 
-Result<void> Pmi1Connection::send(std::string_view line, const Deadline& deadline) {
-    while (!line.empty()) {
-        // Sending does not write.
-        const sys::Part part = {reinterpret_cast<std::byte*>(const_cast<char*>(line.data())),
-                                line.size()};
+Result<std::string> Pmi1Connection::exchange_lines(const Deadline& deadline) {
+    HANARE_TRY(send(deadline));
+    return receive_line(deadline);
+}
+
+Result<void> Pmi1Connection::send(const Deadline& deadline) {
+    while (!unsent_.empty()) {
+        const sys::Part part = {reinterpret_cast<std::byte*>(unsent_.data()), unsent_.size()};
         const ptrdiff_t moved = sys::send_parts(socket_.number(), {&part, 1});
         if (moved >= 0) {
-            line.remove_prefix(static_cast<size_t>(moved));
+            const std::string rest = unsent_.substr(static_cast<size_t>(moved));
+            wipe(unsent_);
+            unsent_ = rest;
             continue;
         }
         if (moved != -EAGAIN) return lost("the launcher is gone");
@@ -161,7 +186,9 @@ Result<std::string> Pmi1Connection::receive_line(const Deadline& deadline) {
     for (;;) {
         if (const size_t end = received_.find('\n'); end != received_.npos) {
             std::string line = received_.substr(0, end);
-            received_.erase(0, end + 1);
+            std::string rest = received_.substr(end + 1);
+            wipe(received_);
+            received_ = std::move(rest);
             return line;
         }
         if (received_.size() > kLineBytesMax) return lost("the launcher sends no end of a line");
@@ -171,6 +198,7 @@ Result<std::string> Pmi1Connection::receive_line(const Deadline& deadline) {
         if (moved > 0) {
             received_.append(reinterpret_cast<const char*>(part.data()),
                              static_cast<size_t>(moved));
+            explicit_bzero(part.data(), static_cast<size_t>(moved));
             continue;
         }
         if (moved != -EAGAIN) return lost("the launcher is gone");

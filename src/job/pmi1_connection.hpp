@@ -2,8 +2,8 @@
 //
 // Pmi1Connection: the text protocol of PMI-1, by which launchers such as MPICH's mpiexec serve
 // their tasks, on a socket that a task inherits (PMI_FD).  Each side sends lines "cmd=NAME
-// KEY=VALUE ..."; the task asks and the launcher answers.  A question that is not answered in time
-// ends it: what comes later could not be told apart.
+// KEY=VALUE ..."; the task asks and the launcher answers.  The answer to a question that was not
+// answered in time is awaited before the next one is asked.
 //
 // By one thread.
 #pragma once
@@ -39,9 +39,9 @@ public:
 
     // Names and values without blanks.
     Result<void> put(const std::string& name, const std::string& value, const Deadline& deadline);
-    // NOT_FOUND when nobody has put it.
+    // NOT_FOUND when nobody has put it.  Like all of these TIMEOUT; SYSTEM: the launcher is gone.
     Result<std::string> get(const std::string& name, const Deadline& deadline);
-    // Until all tasks are here.
+    // Until all tasks are here.  PEER_LOST: one never will be.
     Result<void> barrier(const Deadline& deadline);
     void finalize(const Deadline& deadline);
 
@@ -50,10 +50,14 @@ private:
     Result<void> begin(const Deadline& deadline);
     Result<Pmi1Fields> ask(const std::string& question, std::string_view answer,
                            const Deadline& deadline);
-    Result<void> send(std::string_view line, const Deadline& deadline);
+    Result<Pmi1Fields> await_answer(const Deadline& deadline);
+    Result<std::string> exchange_lines(const Deadline& deadline);
+    Result<void> send(const Deadline& deadline);
     Result<std::string> receive_line(const Deadline& deadline);
 
     sys::FileDescriptor socket_;
+    std::string unsent_;   // of the question
+    std::string awaited_;  // the name of its answer, until that has come
     std::string received_;
     std::string space_;  // of names, as the launcher calls it
     Limits limits_;

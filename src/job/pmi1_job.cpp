@@ -4,6 +4,7 @@
 #include "job/environment.hpp"
 #include "job/key_value_job.hpp"
 #include "job/pieces.hpp"
+#include "job/wipe.hpp"
 
 namespace hanare::job {
 namespace {
@@ -34,7 +35,8 @@ public:
 
     Result<void> put(const std::string& name, std::span<const std::byte> value,
                      const Deadline& deadline) override {
-        const auto pieces = pieces_of(value, connection_.limits().value_bytes);
+        auto pieces = pieces_of(value, connection_.limits().value_bytes);
+        const WipeAtEnd wiping(pieces);
         for (size_t i = 0; i < pieces.size(); ++i) {
             HANARE_TRY(connection_.put(name_of(name, rank_, i), pieces[i], deadline));
         }
@@ -48,6 +50,7 @@ public:
     Result<std::vector<std::byte>> get(uint32_t rank, const std::string& name,
                                        const Deadline& deadline) override {
         std::vector<std::string> pieces;
+        const WipeAtEnd wiping(pieces);
         size_t count = 1;
         while (pieces.size() < count) {
             HANARE_TRY_ASSIGN(std::string piece,

@@ -182,7 +182,7 @@ TEST(Pmi1, LaunchersThatSayOtherThings) {
     Store store(1);
     for (const char* line : {"cmd=response_to_init rc=-1\n", "cmd=maxes\n", "nonsense\n", "\n"}) {
         Launcher launcher([&](const Pmi1Fields&) { return line; });
-        EXPECT_EQ(open_with(launcher).error().status, HANARE_STATUS_PEER_LOST) << line;
+        EXPECT_EQ(open_with(launcher).error().status, HANARE_STATUS_SYSTEM) << line;
     }
     for (const char* most : {"0", "15", "-1", "x", ""}) {
         Launcher launcher(
@@ -190,7 +190,7 @@ TEST(Pmi1, LaunchersThatSayOtherThings) {
         EXPECT_EQ(open_with(launcher).error().status, HANARE_STATUS_INVALID_ARGUMENT) << most;
     }
     Launcher endless([](const Pmi1Fields&) { return std::string(100'000, 'x'); });
-    EXPECT_EQ(open_with(endless).error().status, HANARE_STATUS_PEER_LOST);
+    EXPECT_EQ(open_with(endless).error().status, HANARE_STATUS_SYSTEM);
 }
 
 TEST(Pmi1, ALauncherThatIsSilentOrGone) {
@@ -201,21 +201,39 @@ TEST(Pmi1, ALauncherThatIsSilentOrGone) {
     sys::FileDescriptor socket = std::move(gone->theirs);
     gone.reset();
     EXPECT_EQ(Pmi1Connection::open(std::move(socket), Deadline(kPatience_ms)).error().status,
-              HANARE_STATUS_PEER_LOST);
+              HANARE_STATUS_SYSTEM);
 }
 
-// What came too late would be taken for the answer to the next question.
-TEST(Pmi1, AfterAnAnswerThatDidNotComeNothingIsAsked) {
-    Store store(2);  // and the second task never comes
-    Launcher launcher([&](const Pmi1Fields& question) -> std::string {
-        if (question.find("cmd")->second == "barrier_in") return "";
-        return proper_answer(store, "1024", question);
-    });
+// What comes too late is not taken for the answer to the next question.
+TEST(Pmi1, AnAnswerThatComesTooLateIsNotTheNextOne) {
+    Store store(2);  // and the second task comes late
+    Launcher launcher(
+        [&](const Pmi1Fields& question) { return proper_answer(store, "1024", question); });
     auto connection = open_with(launcher).value();
     ASSERT_TRUE(connection.put("a-key", "1", Deadline(kPatience_ms)));
     EXPECT_EQ(connection.barrier(Deadline(20)).error().status, HANARE_STATUS_TIMEOUT);
-    EXPECT_EQ(connection.get("a-key", Deadline(kPatience_ms)).error().status,
-              HANARE_STATUS_PEER_LOST);
+    // As long as it has not come nothing else is asked.
+    EXPECT_EQ(connection.get("a-key", Deadline(20)).error().status, HANARE_STATUS_TIMEOUT);
+    store.barrier();
+    EXPECT_EQ(connection.get("a-key", Deadline(kPatience_ms)).value(), "1");
+    EXPECT_EQ(connection.get("other", Deadline(kPatience_ms)).error().status,
+              HANARE_STATUS_NOT_FOUND);
+}
+
+TEST(Pmi1, ErrorsTellNoValues) {
+    Store store(1);
+    Launcher launcher([&](const Pmi1Fields& question) -> std::string {
+        if (question.find("cmd")->second == "put") return "cmd=other value=deadbeef\n";
+        return proper_answer(store, "1024", question);
+    });
+    auto connection = open_with(launcher).value();
+    const auto put = connection.put("a-key", "cafe", Deadline(kPatience_ms));
+    ASSERT_FALSE(put);
+    const std::string text = put.error().text;
+    EXPECT_NE(text.find("other"), text.npos);
+    EXPECT_EQ(text.find("cafe"), text.npos);
+    EXPECT_EQ(text.find("deadbeef"), text.npos);
+    EXPECT_EQ(connection.get("a-key", Deadline(kPatience_ms)).error().status, HANARE_STATUS_SYSTEM);
 }
 
 TEST(Pmi1, Lines) {

@@ -97,9 +97,8 @@ Result<PmixLibrary> PmixLibrary::load() {
     return fail(HANARE_STATUS_NOT_SUPPORTED, "%s lacks functions of PMIx", kName);
 }
 
-std::unexpected<Error> PmixLibrary::failed(const char* what, int status) const {
-    return fail(HANARE_STATUS_PEER_LOST, "PMIx: %s: %.100s (%d)", what,
-                functions_.error_text(status), status);
+std::unexpected<Error> PmixLibrary::failed(const char* what, int status, hanare_status as) const {
+    return fail(as, "PMIx: %s: %.100s (%d)", what, functions_.error_text(status), status);
 }
 
 Result<PmixLibrary::Process> PmixLibrary::init() {
@@ -156,12 +155,14 @@ Result<void> PmixLibrary::exchange(const Process& own, const Deadline& deadline)
     const int status = functions_.fence(&all, 1, &collect, 1, on_done, reference);
     if (status != kSuccess) delete reference;
     if (status == kSucceededAtOnce) return {};
-    if (status != kSuccess) return failed("the tasks do not come together", status);
+    if (status != kSuccess)
+        return failed("the tasks do not come together", status, HANARE_STATUS_PEER_LOST);
     if (!waiting->wait(deadline)) {
         return fail(HANARE_STATUS_TIMEOUT, "PMIx: the tasks do not come together in time");
     }
     if (waiting->answer.status == kSuccess) return {};
-    return failed("the tasks do not come together", waiting->answer.status);
+    return failed("the tasks do not come together", waiting->answer.status,
+                  HANARE_STATUS_PEER_LOST);
 }
 
 Result<PmixLibrary::Answer> PmixLibrary::find(const Process& process, const std::string& key,

@@ -79,7 +79,8 @@ private:
     explicit PmixLibrary(const Functions& functions) : functions_(functions) {}
     static void on_done(int status, void* context);
     static void on_found(int status, Value* value, void* context);
-    std::unexpected<Error> failed(const char* what, int status) const;
+    std::unexpected<Error> failed(const char* what, int status,
+                                  hanare_status as = HANARE_STATUS_SYSTEM) const;
     Result<Answer> find(const Process& process, const std::string& key, const Deadline& deadline);
 
     Functions functions_;

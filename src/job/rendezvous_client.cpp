@@ -13,7 +13,7 @@ constexpr int kPause_ms = 10;
 
 Result<void> judge_welcome(const Message& message, const RendezvousClient::Task& task) {
     if (message.kind != MessageKind::kWelcome) {
-        return fail(HANARE_STATUS_PEER_LOST, "the rendezvous talks nonsense");
+        return fail(HANARE_STATUS_SYSTEM, "the rendezvous talks nonsense");
     }
     switch (message.status()) {
         case HANARE_STATUS_OK: return {};
@@ -101,7 +101,7 @@ Result<std::vector<std::byte>> RendezvousClient::card_of(uint32_t rank, const De
     for (;;) {
         HANARE_TRY_ASSIGN(Message message, stream_.receive(deadline));
         if (message.kind != MessageKind::kAnswer || asked_.erase(message.rank) == 0) {
-            return fail(HANARE_STATUS_PEER_LOST, "the rendezvous talks nonsense");
+            return fail(HANARE_STATUS_SYSTEM, "the rendezvous talks nonsense");
         }
         const bool has_card = message.status() == HANARE_STATUS_OK;
         if (has_card) cards_[message.rank] = std::move(message.data);

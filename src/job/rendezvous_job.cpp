@@ -3,6 +3,7 @@
 
 #include "job/environment.hpp"
 #include "sys/host_address.hpp"
+#include "sys/tcp_socket.hpp"
 
 namespace hanare::job {
 namespace {
@@ -38,7 +39,16 @@ Result<void> RendezvousJob::publish(std::span<const std::byte> card, int timeout
 
 Result<std::vector<std::byte>> RendezvousJob::card_of(uint32_t rank, int timeout_ms) {
     HANARE_TRY(check_rank(rank, task_.size));
-    return client_.card_of(rank, Deadline(timeout_ms));
+    const Deadline deadline(timeout_ms);
+    auto card = client_.card_of(rank, deadline);
+    const bool may_be_lost = !card && card.error().status == HANARE_STATUS_SYSTEM && rank == 0 &&
+                             of_first_task_.has_value();
+    if (!may_be_lost) return card;
+    // Unless it is only this task's connection that is over.
+    const auto socket =
+        sys::connect_tcp(of_first_task_->host, of_first_task_->port, deadline.left_ms());
+    if (socket || socket.error().status != HANARE_STATUS_PEER_LOST) return card;
+    return fail(HANARE_STATUS_PEER_LOST, "task 0, which served the rendezvous, has ended");
 }
 
 bool is_hanare_job() {

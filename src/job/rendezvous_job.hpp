@@ -17,15 +17,18 @@ namespace hanare::job {
 
 class RendezvousJob : public Job {
 public:
+    // `of_first_task`: where task 0 serves the rendezvous; with it that task is lost.
     RendezvousJob(const char* launcher, RendezvousClient client, RendezvousClient::Task task,
                   std::optional<fabric::Secret> secret, std::string host,
-                  std::unique_ptr<RendezvousThread> thread = nullptr)
+                  std::unique_ptr<RendezvousThread> thread = nullptr,
+                  std::optional<Endpoint> of_first_task = std::nullopt)
         : launcher_(launcher),
           thread_(std::move(thread)),
           client_(std::move(client)),
           task_(task),
           secret_(std::move(secret)),
-          host_(std::move(host)) {}
+          host_(std::move(host)),
+          of_first_task_(std::move(of_first_task)) {}
 
     const char* launcher() const noexcept override { return launcher_; }
     uint32_t rank() const noexcept override { return task_.rank; }
@@ -43,6 +46,7 @@ private:
     const RendezvousClient::Task task_;
     const std::optional<fabric::Secret> secret_;
     const std::string host_;
+    const std::optional<Endpoint> of_first_task_;
 };
 
 // Whether the environment speaks of such a job, and the job.

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "fabric/crc32c.hpp"
+#include "job/rendezvous_job.hpp"
 #include "job/test_support.hpp"
 #include "sys/pipe.hpp"
 #include "sys/tcp_socket.hpp"
@@ -299,9 +300,26 @@ TEST(Rendezvous, ALauncherThatDies) {
     EXPECT_EQ(client.card_of(1, Deadline(50)).error().status, HANARE_STATUS_TIMEOUT);
     kill(launcher, SIGKILL);
     waitpid(launcher, nullptr, 0);
-    EXPECT_EQ(client.card_of(1, soon()).error().status, HANARE_STATUS_PEER_LOST);
+    // Which says nothing of the task.
+    EXPECT_EQ(client.card_of(1, soon()).error().status, HANARE_STATUS_SYSTEM);
     EXPECT_EQ(RendezvousClient::join(place, {.rank = 0, .size = 2}, soon()).error().status,
               HANARE_STATUS_PEER_LOST);
+}
+
+// Where the first task serves the others.
+TEST(Rendezvous, TheFirstTaskIsLostWithIt) {
+    std::optional<testing::Place> place(3);
+    const Endpoint endpoint = place->place.endpoint;
+    const RendezvousClient::Task task = {.rank = 1, .size = 3};
+    RendezvousJob job("slurm", place->join(1).value(), task, place->place.secret, "127.0.0.1",
+                      nullptr, endpoint);
+    place.reset();
+    EXPECT_EQ(job.card_of(0, kPatience_ms).error().status, HANARE_STATUS_PEER_LOST);
+    EXPECT_EQ(job.card_of(2, kPatience_ms).error().status, HANARE_STATUS_SYSTEM);
+    // Somebody is there: only the connection is over.
+    const auto listener = sys::listen_tcp(endpoint.host, endpoint.port);
+    ASSERT_TRUE(listener) << listener.error().text;
+    EXPECT_EQ(job.card_of(0, kPatience_ms).error().status, HANARE_STATUS_SYSTEM);
 }
 
 // Where the owner knows better, a connection that is over says nothing of a task.
@@ -381,7 +399,7 @@ TEST_F(Agents, TellAndAreTold) {
     EXPECT_EQ(report.rank, 4u);
     EXPECT_EQ(report.wait_status, 9);
     server_->release_agent(2);
-    EXPECT_EQ(agent.receive(soon()).error().status, HANARE_STATUS_PEER_LOST);
+    EXPECT_EQ(agent.receive(soon()).error().status, HANARE_STATUS_SYSTEM);
 }
 
 TEST_F(Agents, WhoIsLostIsTold) {

@@ -88,8 +88,8 @@ Result<std::unique_ptr<RendezvousThread>> serve(const Step& step, RendezvousPlac
     }
 }
 
-// Until the first task is there.
-Result<RendezvousClient> find(RendezvousPlace place, const RendezvousClient::Task& task,
+// Until the first task is there, whose port is in `place` then.
+Result<RendezvousClient> find(RendezvousPlace& place, const RendezvousClient::Task& task,
                               const Deadline& deadline) {
     int pause_ms = kPauseMin_ms;
     for (;;) {
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Job>> join_slurm_job(const Deadline& deadline) {
     if (!client) return std::unexpected(client.error());
     HANARE_TRY_ASSIGN(const std::string host, host_of(step, *client));
     return std::make_unique<RendezvousJob>("slurm", std::move(*client), task, place.secret, host,
-                                           std::move(thread));
+                                           std::move(thread), place.endpoint);
 }
 
 }  // namespace hanare::job

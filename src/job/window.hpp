@@ -34,6 +34,9 @@ public:
     void add(Use window);
     // Null if there is none.
     Use use(uint32_t number);
+    // That all tasks have come to close it.
+    void note_all_came(uint32_t number);
+    bool have_all_come(uint32_t number);
     // Nobody uses it from now on; waits for those who do.  TIMEOUT, and it stays.
     Result<void> remove(uint32_t number, uint64_t deadline_ns);
 
@@ -42,6 +45,7 @@ private:
         Use window;
         uint32_t users = 0;
         bool is_closing = false;
+        bool have_all_come = false;
     };
     void end_use(uint32_t number) noexcept;
 

@@ -18,6 +18,15 @@ TEST(HostAddress, NumericOnes) {
     }
 }
 
+TEST(HostAddress, Unspecified) {
+    for (const char* host : {"0.0.0.0", "::", "0::0", "::ffff:0.0.0.0"}) {
+        EXPECT_TRUE(is_unspecified_address(host)) << host;
+    }
+    for (const char* host : {"127.0.0.1", "::1", "0.0.0.1", "::ffff:127.0.0.1", "x", ""}) {
+        EXPECT_FALSE(is_unspecified_address(host)) << host;
+    }
+}
+
 TEST(HostAddress, Names) {
     EXPECT_TRUE(is_loopback(look_up_host("localhost").value()));
     EXPECT_EQ(look_up_host("no-such-host.invalid").error().status, HANARE_STATUS_NOT_FOUND);

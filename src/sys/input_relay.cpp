@@ -13,7 +13,16 @@ InputRelay::InputRelay(int from, FileDescriptor to) noexcept : from_(from), to_(
     fcntl(to_.number(), F_SETFL, O_NONBLOCK | O_WRONLY);
 }
 
+bool InputRelay::is_held_back() const noexcept {
+    if (!waits_to_read()) return false;
+    const int saved_errno = errno;
+    const pid_t foreground = tcgetpgrp(from_);  // -1: it is not our terminal
+    errno = saved_errno;
+    return foreground >= 0 && foreground != getpgrp();
+}
+
 void InputRelay::go_on() noexcept {
+    if (is_held_back()) return;
     if (waits_to_read()) {
         const ssize_t got = read(from_, held_.data(), held_.size());
         if (got < 0 && is_transient(errno)) return;

@@ -20,7 +20,10 @@ public:
     // What it waits for: one of the two, to read or to write.
     int descriptor() const noexcept { return begin_ == end_ ? from_ : to_.number(); }
     bool waits_to_read() const noexcept { return begin_ == end_; }
-    // When that is ready.
+    // It would read from our terminal, which is another process group's at the moment: reading, or
+    // trying to, would stop this process (SIGTTIN).  Nothing tells when that is over.
+    bool is_held_back() const noexcept;
+    // When that is ready.  Nothing happens while it is held back.
     void go_on() noexcept;
 
 private:

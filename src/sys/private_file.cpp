@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "sys/file.hpp"
 
@@ -54,7 +55,9 @@ Result<std::string> read_to_end(int descriptor, size_t bytes_max) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "more than %zu bytes", bytes_max);
         }
     }
-    if (got < 0) return fail_errno(HANARE_STATUS_SYSTEM, errno, "reading");
+    const int error = errno;
+    explicit_bzero(part, sizeof part);
+    if (got < 0) return fail_errno(HANARE_STATUS_SYSTEM, error, "reading");
     return text;
 }
 

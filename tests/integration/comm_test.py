@@ -13,9 +13,17 @@ NAMES = {"put_get": "put and get", "counter": "tickets", "queue": "queue",
 
 
 class Comm(support.InOwnPlace):
+    @staticmethod
+    def end(process):
+        """Its tasks end with it."""
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
     def run_job(self, name, tasks):
         program = os.path.join(EXAMPLES, f"example_comm_{name}")
         process = self.start("launch", "-n", str(tasks), program)
+        self.addCleanup(self.end, process)
         output, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, f"{name}, {tasks} tasks: {errors}")
         self.assertEqual(errors, "")

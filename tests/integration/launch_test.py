@@ -16,6 +16,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import termios
 import time
@@ -44,11 +45,6 @@ def die_with_parent(and_then=None):
     return set_signal
 
 
-def marker():
-    """An argument by which the processes of a test are found."""
-    return f"hanare-launch-test-{os.getpid()}-{time.monotonic_ns()}"
-
-
 def processes_with(text):
     found = []
     for directory in pathlib.Path("/proc").glob("[0-9]*"):
@@ -65,6 +61,17 @@ class Base(support.InOwnPlace):
         for name in list(self.environment):
             if name.startswith(("PMI", "SLURM_", "OMPI_", "PRTE_")):
                 del self.environment[name]
+
+    def marker(self):
+        """An argument by which the processes of a test are found; none outlives it."""
+        mark = f"hanare-launch-test-{os.getpid()}-{time.monotonic_ns()}"
+
+        def end_all():
+            for pid in processes_with(mark):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.addCleanup(end_all)
+        return mark
 
     def launch(self, *arguments, environment=None, program=None, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -144,6 +151,15 @@ class Launch(Base):
         self.assertEqual(len(set(secrets)), 1)
         self.assertEqual(re.findall(r":(\d+)$", result.stdout, re.M), ["0"] * 6)
 
+    def test_programs_of_a_task_one_after_the_other(self):
+        result = self.launch("-n", "2", "sh", "-c", '"$0" && exec "$0"', PROBE)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line.split() for line in result.stdout.splitlines()]
+        self.assertEqual(sorted(int(line[1]) for line in lines), [0, 0, 1, 1], result.stdout)
+        secrets = {line[4] for line in lines}
+        self.assertEqual(len(secrets), 1)
+        self.assertNotIn("none", secrets)
+
     def test_arguments_of_the_program_are_its_own(self):
         result = self.launch("-n", "1", "printf", "%s,", "-n", "2", "--hosts", "--", "a b")
         self.assertEqual(result.stdout, "-n,2,--hosts,--,a b,")
@@ -171,7 +187,7 @@ class Launch(Base):
         self.assertIn("task 1 has ended", result.stderr)
 
     def test_task_that_is_killed(self):
-        mark = marker()
+        mark = self.marker()
         result = self.launch("-n", "3", "sh", "-c",
                              "test $HANARE_RANK = 2 && kill -9 $$; exec sleep 100", mark)
         self.assertEqual(result.returncode, 128 + 9)
@@ -179,7 +195,7 @@ class Launch(Base):
         self.assertTrue(support.eventually(lambda: not processes_with(mark)))
 
     def test_others_that_do_not_end_are_killed(self):
-        mark = marker()
+        mark = self.marker()
         result = self.launch("-n", "2", "sh", "-c",
                              f"test $HANARE_RANK = 1 && exit 4; {DEAF}", mark)
         self.assertEqual(result.returncode, 4)
@@ -200,7 +216,7 @@ class Launch(Base):
         self.assertEqual((process.returncode, error), (128 + signal.SIGTERM, ""))
 
     def test_tasks_that_do_not_listen_are_killed(self):
-        mark = marker()
+        mark = self.marker()
         with self.started("-n", "2", "sh", "-c", DEAF, mark, ready=2) as process:
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=SECONDS)
@@ -230,11 +246,13 @@ class Launch(Base):
         with self.started("-n", "1", "sh", "-c", "echo ready; read x; exit 5",
                           stdin=subprocess.PIPE, preexec_fn=ignore_hangups) as process:
             process.send_signal(signal.SIGHUP)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(timeout=1)
             out, error = process.communicate(timeout=SECONDS)
         self.assertEqual((process.returncode, out), (5, ""), error)
 
     def test_nothing_outlives_a_killed_launcher(self):
-        mark = marker()
+        mark = self.marker()
         with self.started("-n", "4", "sh", "-c", RUNNING, mark, ready=4) as process:
             # Four tasks, and hanare, at least: a shell also looks so just before it runs a command.
             self.assertGreaterEqual(len(processes_with(mark)), 5)
@@ -338,6 +356,71 @@ class Hosts(Base):
         self.assertEqual(sorted(result.stdout.splitlines()), [f"0 {len(text)}", "1 0"],
                          result.stderr)
 
+    def test_addresses_that_nobody_can_reach(self):
+        for address in ("0.0.0.0", "::"):
+            result = self.on_hosts("a\n", "true", listen=address)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertRegex(result.stderr, rf"^hanare: error: --listen: '{address}' .*\n$")
+
+    def test_standard_input_waits_for_all_hosts(self):
+        """Until then it may be a password that another host's ssh asks for."""
+        self.write("ssh", "#!/bin/sh\n"
+                   'if test "$1" = b; then\n'
+                   f'  while ! test -e {self.files}/go; do sleep 0.02; done\n'
+                   'fi\nshift\nexec sh -c "$*"\n', executable=True)
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        os.write(theirs, b"password\n")
+        with self.started_on_hosts("a\nb\n", "sh", "-c", "echo ready; cat",
+                                   stdin=ours) as process:  # one line: host b is not there yet
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(timeout=1)
+            self.assertEqual(os.read(ours, 100), b"password\n")
+            os.write(theirs, b"text\n")
+            os.close(theirs)
+            self.write("go", "")
+            out, error = process.communicate(timeout=SECONDS)
+        os.close(ours)
+        self.assertEqual((process.returncode, sorted(out.split())), (0, ["ready", "text"]), error)
+
+    def test_background_of_a_terminal(self):
+        """Reading there would stop the launcher."""
+        helper = ("import subprocess, sys\n"
+                  "process = subprocess.Popen(sys.argv[1:], process_group=0)\n"
+                  "try:\n"
+                  f"    sys.exit(process.wait(timeout={SECONDS // 2}))\n"
+                  "finally:\n"
+                  "    process.kill()\n")
+        file = self.write("hosts", "a\n")
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "wb", buffering=0) as terminal:
+            terminal.write(b"a line for somebody else\n")
+            process = self.start("-c", helper, HANARE, "launch", "--hosts", file, "--ssh", self.ssh,
+                                 "--listen", "127.0.0.1", "sh", "-c", "sleep 1; echo over",
+                                 program=sys.executable, stdin=theirs,
+                                 preexec_fn=die_with_parent(own_terminal))
+            os.close(theirs)
+            out, error = process.communicate(timeout=SECONDS)
+        self.assertEqual((process.returncode, out), (0, "over\n"), error)
+
+    def test_ssh_that_ends_before_its_agent(self):
+        """The tasks behind it are told to end all the same."""
+        self.write("ssh", "#!/bin/sh\n"
+                   f'exec 3<&0; shift; sh -c "$*" <&3 & echo $$ >>{self.files}/pids; exec 3<&-\n'
+                   "wait\n", executable=True)
+        mark = self.marker()
+        with self.started_on_hosts("a\n", "sh", "-c", POLITE, mark) as process:
+            with open(os.path.join(self.files, "pids"), encoding="utf-8") as file:
+                os.kill(int(file.read()), signal.SIGKILL)
+            out, error = process.communicate(timeout=SECONDS)
+        self.assertEqual((process.returncode, out), (128 + signal.SIGKILL, "told\n"), error)
+        self.assertRegex(error, r"^hanare: error: host a: .*\n$")
+        self.assertTrue(support.eventually(lambda: not processes_with(mark)))
+
     def test_status_of_the_task_that_fails(self):
         result = self.on_hosts("a\nb 2\n", "sh", "-c",
                                "test $HANARE_RANK = 2 && exit 7; exec sleep 100")
@@ -382,7 +465,7 @@ class Hosts(Base):
         self.assertEqual((process.returncode, out, error), (0, "told\n" * 3, ""))
 
     def test_tasks_that_do_not_listen_are_killed(self):
-        mark = marker()
+        mark = self.marker()
         with self.started_on_hosts("a\nb\n", "sh", "-c", DEAF, mark, ready=2) as process:
             process.send_signal(signal.SIGTERM)
             _, error = process.communicate(timeout=SECONDS)
@@ -391,7 +474,7 @@ class Hosts(Base):
         self.assertTrue(support.eventually(lambda: not processes_with(mark)))
 
     def test_nothing_outlives_a_killed_launcher(self):
-        mark = marker()
+        mark = self.marker()
         with self.started_on_hosts("a 2\nb\n", "sh", "-c",
                                    RUNNING, mark, ready=3) as process:
             process.kill()
@@ -399,7 +482,7 @@ class Hosts(Base):
             self.assertTrue(support.eventually(lambda: not processes_with(mark)))
 
     def test_agent_that_is_killed(self):
-        mark = marker()
+        mark = self.marker()
         with self.started_on_hosts("a\nb\n", "sh", "-c",
                                    RUNNING, mark, ready=2) as process:
             agents = [pid for pid, line in support.children_of(process.pid)]
@@ -522,7 +605,7 @@ class Slurm(Base):
         self.start_daemon("slurmd", "-D", "-N", host)
         if not support.eventually(self.is_ready, 30):
             with open(os.path.join(self.place, "slurmctld.log"), encoding="utf-8") as log:
-                self.skipTest("Slurm does not get ready: " + log.read()[-500:])
+                self.fail("Slurm does not get ready: " + log.read()[-500:])
 
     def start_daemon(self, *command):
         daemon = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL,
