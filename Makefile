@@ -51,7 +51,7 @@ demo: bootstrap
 	@echo
 	@build/release/cli/hanare demo sort $(SORT_FLAGS)
 
-test: release
+test: bootstrap-all release
 	@echo '== release: all tests'
 	@$(CTEST) build/release
 	@echo '== address and undefined-behaviour sanitizers: quick subset'
@@ -59,7 +59,6 @@ test: release
 	@$(BUILD) asan --target hanare_asan_tests
 	@$(CTEST) build/asan -L asan
 	@echo '== what comes from outside: fuzzers, for a minute'
-	@scripts/bootstrap --all
 	@cmake --preset fuzz
 	@$(BUILD) fuzz --target hanare_fuzzers
 	@$(CTEST) build/fuzz -L fuzz

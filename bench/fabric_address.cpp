@@ -9,6 +9,7 @@
 
 #include "fabric/local_link.hpp"
 #include "fabric/tcp_link.hpp"
+#include "sys/tcp_socket.hpp"
 
 namespace hanare::bench {
 namespace {
@@ -34,13 +35,15 @@ Result<fabric::Secret> secret_of(std::string_view text) {
 Result<FabricAddress> parse_address(const std::string& text) {
     FabricAddress address;
     fabric::Capability& key = address.capability;
+    char host[60];
     char local[100];
     char secret[100];
-    if (std::sscanf(text.c_str(),
-                    "%" SCNu16 " %" SCNu16 " %" SCNu16 " %u %u %u %" SCNu64 " %" SCNu64
-                    " %99s %99s",
-                    &address.port, &address.secure_port, &address.raw_port, &key.region, &key.epoch,
-                    &key.rights, &key.key.words[0], &key.key.words[1], local, secret) == 10) {
+    if (std::sscanf(
+            text.c_str(),
+            "%59s %" SCNu16 " %" SCNu16 " %" SCNu16 " %u %u %u %" SCNu64 " %" SCNu64 " %99s %99s",
+            host, &address.port, &address.secure_port, &address.raw_port, &key.region, &key.epoch,
+            &key.rights, &key.key.words[0], &key.key.words[1], local, secret) == 11) {
+        address.host = host;
         address.local = local;
         HANARE_TRY_ASSIGN(address.secret, secret_of(secret));
         return address;
@@ -55,7 +58,7 @@ Result<std::unique_ptr<fabric::Link>> connect_by(const FabricAddress& target, Fa
                                            .timeout_ms = kConnectMs,
                                            .is_direct = engine == FabricEngine::kShm});
     }
-    fabric::TcpLink::Settings settings = {.host = kFabricHost,
+    fabric::TcpLink::Settings settings = {.host = target.host,
                                           .port = target.port,
                                           .secret = {},
                                           .spin_us = kSpinUs,
@@ -64,6 +67,9 @@ Result<std::unique_ptr<fabric::Link>> connect_by(const FabricAddress& target, Fa
         settings.port = target.secure_port;
         settings.secret = target.secret;
         settings.protection = fabric::Protection::kSealed;
+    } else if (!sys::is_loopback(target.host)) {
+        settings.secret = target.secret;
+        settings.protection = fabric::Protection::kAuthenticated;
     }
     return fabric::TcpLink::connect(settings);
 }

@@ -16,9 +16,8 @@
 
 namespace hanare::bench {
 
-inline constexpr const char* kFabricHost = "127.0.0.1";
-
 struct FabricAddress {
+    std::string host;
     uint16_t port = 0;
     uint16_t secure_port = 0;
     uint16_t raw_port = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/fabric_case.hpp"
 
+#include <cstring>
+
 #include "base/prng.hpp"
 
 namespace hanare::bench {
@@ -12,6 +14,7 @@ const std::vector<FabricCase>& fabric_cases() {
         {"put_64", FabricAction::kPut, 64, 1, 5000},
         {"fetch_add", FabricAction::kFetchAdd, 8, 1, 5000},
         {"get_64k", FabricAction::kGet, 64 * kKiB, 1, 1000},
+        {"put_64k", FabricAction::kPut, 64 * kKiB, 1, 1000},
         {"get_1m", FabricAction::kGet, 1024 * kKiB, 1, 100},
         {"get_64k_q8", FabricAction::kGet, 64 * kKiB, 8, 4000},
     };
@@ -38,6 +41,14 @@ const char* name_of(FabricEngine engine) {
 uint64_t fabric_word(uint64_t offset) {
     uint64_t state = offset;
     return splitmix64(state);
+}
+
+void fill_fabric_region(std::span<std::byte> region) {
+    std::memset(region.data(), 0, region.size());
+    auto* const words = reinterpret_cast<uint64_t*>(region.data());
+    for (size_t i = 0; i < kFabricDataBytes / sizeof(uint64_t); ++i) {
+        words[i] = fabric_word(i * sizeof(uint64_t));
+    }
 }
 
 }  // namespace hanare::bench

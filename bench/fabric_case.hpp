@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,16 +31,21 @@ struct FabricCase {
 const std::vector<FabricCase>& fabric_cases();
 const FabricCase* find_fabric_case(std::string_view name);
 
-// What the target exposes: words that are a function of their place, and one counter behind them.
+// What the target exposes: words that are a function of their place, a page with one counter and
+// what fabric_signal.hpp needs, and as much again that puts write.
 inline constexpr size_t kFabricDataBytes = 16u << 20;
-inline constexpr size_t kFabricRegionBytes = kFabricDataBytes + 4096;
 inline constexpr uint64_t kFabricCounter = kFabricDataBytes;
+inline constexpr uint64_t kFabricPutBegin = kFabricDataBytes + 4096;
+inline constexpr size_t kFabricRegionBytes = kFabricPutBegin + kFabricDataBytes;
 uint64_t fabric_word(uint64_t offset);
+// All pages are there afterwards.
+void fill_fabric_region(std::span<std::byte> region);
 
 // The target: a service of the fabric and a listener for raw connections.
 class FabricTarget {
 public:
-    static Result<std::unique_ptr<FabricTarget>> open();
+    // At a numeric address of this machine.
+    static Result<std::unique_ptr<FabricTarget>> open(const std::string& host);
     ~FabricTarget();
     FabricTarget(const FabricTarget&) = delete;
     FabricTarget& operator=(const FabricTarget&) = delete;
@@ -70,7 +76,7 @@ public:
 
 // How the fabric reaches the target.
 enum class FabricEngine : uint32_t {
-    kTcp,
+    kTcp,     // as it is; off loopback after a handshake
     kSecure,  // over TCP, in sealed frames
     kRing,    // through memory, to the target's thread
     kShm,     // by loads and stores

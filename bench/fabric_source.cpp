@@ -2,15 +2,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cinttypes>
-#include <cstring>
 #include <deque>
 #include <optional>
 #include <span>
 
-#include "base/prng.hpp"
+#include "base/units.hpp"
 #include "bench/fabric_address.hpp"
 #include "bench/fabric_case.hpp"
+#include "bench/fabric_flights.hpp"
 #include "bench/fabric_raw.hpp"
 #include "bench/statistics.hpp"
 #include "fabric/link.hpp"
@@ -23,103 +22,13 @@ namespace {
 constexpr int kConnectMs = 10'000;
 constexpr double kNsPerUs = 1000;
 
-// Where each operation of a round goes.
-class Places {
-public:
-    Places(const FabricCase& which, uint64_t seed) : which_(which), prng_(seed) {}
-    uint64_t next() {
-        if (which_.action == FabricAction::kFetchAdd) return kFabricCounter;
-        return prng_.below(kFabricDataBytes / which_.bytes) * which_.bytes;
-    }
-
-private:
-    const FabricCase& which_;
-    Prng prng_;
-};
-
-void fill(std::span<std::byte> data, uint64_t offset) {
-    for (size_t i = 0; i < data.size(); i += sizeof(uint64_t)) {
-        const uint64_t word = fabric_word(offset + i);
-        std::memcpy(data.data() + i, &word, sizeof word);
-    }
-}
-
-Result<void> check(std::span<const std::byte> data, uint64_t offset) {
-    for (size_t i = 0; i < data.size(); i += sizeof(uint64_t)) {
-        uint64_t word;
-        std::memcpy(&word, data.data() + i, sizeof word);
-        if (word == fabric_word(offset + i)) continue;
-        return fail(HANARE_STATUS_INTERNAL, "wrong data at offset %" PRIu64, offset + i);
-    }
-    return {};
-}
-
-// What both systems do with a case; they differ in how an operation begins and how it ends.
-class Source : public FabricSource {
-public:
-    Result<double> run(const FabricCase& which, uint64_t seed) override;
-
-protected:
-    struct Flight {
-        uint64_t offset = 0;
-        std::vector<std::byte> data;
-        uint64_t value = 0;
-    };
-    virtual Result<void> begin(const FabricCase& which, size_t slot, Flight& flight) = 0;
-    virtual Result<void> end(const FabricCase& which, size_t slot, Flight& flight) = 0;
-};
-
-Result<double> Source::run(const FabricCase& which, uint64_t seed) {
-    Places places(which, seed);
-    std::vector<Flight> flights(which.depth);
-    std::vector<double> times;
-    times.reserve(which.operations);
-    for (Flight& flight : flights) flight.data.resize(which.bytes);
-    std::vector<uint64_t> values;  // of fetch-ops
-    const auto start = [&](size_t slot) {
-        flights[slot].offset = places.next();
-        if (which.action == FabricAction::kPut) fill(flights[slot].data, flights[slot].offset);
-        return begin(which, slot, flights[slot]);
-    };
-    const uint64_t begin_ns = sys::now_ns();
-    uint64_t before_ns = begin_ns;
-    for (uint32_t i = 0; i < which.operations + which.depth; ++i) {
-        const size_t slot = i % which.depth;
-        if (i >= which.depth) {
-            HANARE_TRY(end(which, slot, flights[slot]));
-            if (which.action == FabricAction::kFetchAdd) values.push_back(flights[slot].value);
-            const uint64_t now = sys::now_ns();
-            times.push_back(static_cast<double>(now - before_ns));
-        }
-        if (i < which.operations) {
-            // The checks of each 64th are not part of the time of one alone.
-            if (i >= which.depth && which.action == FabricAction::kGet && i % 64 == 0) {
-                HANARE_TRY(check(flights[slot].data, flights[slot].offset));
-            }
-            before_ns = sys::now_ns();
-            HANARE_TRY(start(slot));
-        }
-    }
-    const auto all_ns = static_cast<double>(sys::now_ns() - begin_ns);
-    if (which.action == FabricAction::kGet) {
-        HANARE_TRY(check(flights[0].data, flights[0].offset));
-    } else if (which.action == FabricAction::kFetchAdd) {
-        for (size_t i = 1; i < values.size(); ++i) {
-            if (values[i] == values[i - 1] + 1) continue;
-            return fail(HANARE_STATUS_INTERNAL, "the counter has missed an addition");
-        }
-    }
-    if (which.depth > 1) return all_ns / which.operations / kNsPerUs;
-    return summarize(times).median / kNsPerUs;
-}
-
-class HanareSource : public Source {
+class HanareSource : public FlightSource {
 public:
     HanareSource(std::unique_ptr<fabric::Link> link, const fabric::Capability& capability)
         : capability_(capability), link_(std::move(link)) {}
 
 protected:
-    void prepare(const FabricCase& which, Flight& flight, fabric::Operation& call) const {
+    void prepare(const FabricCase& which, FabricFlight& flight, fabric::Operation& call) const {
         call.capability = capability_;
         call.offset = flight.offset;
         switch (which.action) {
@@ -137,7 +46,7 @@ protected:
     fabric::Link& link() const { return *link_; }
 
 private:
-    Result<void> begin(const FabricCase& which, size_t slot, Flight& flight) override {
+    Result<void> begin(const FabricCase& which, size_t slot, FabricFlight& flight) override {
         while (calls_.size() <= slot) calls_.emplace_back();
         calls_[slot].emplace();
         fabric::Operation& call = *calls_[slot];
@@ -149,7 +58,7 @@ private:
         }
         return {};
     }
-    Result<void> end(const FabricCase& which, size_t slot, Flight& flight) override {
+    Result<void> end(const FabricCase& which, size_t slot, FabricFlight& flight) override {
         const hanare_status status = link_->wait(*calls_[slot]);
         flight.value = calls_[slot]->value();
         if (status == HANARE_STATUS_OK) return {};
@@ -166,22 +75,31 @@ class QuickSource : public HanareSource {
 public:
     using HanareSource::HanareSource;
     Result<double> run(const FabricCase& which, uint64_t seed) override {
+        HANARE_TRY(touch());
         if (which.bytes > kQuickBytes || which.depth > 1) return HanareSource::run(which, seed);
-        std::array<Flight, kTogether> flights;
-        Places places(which, seed);
+        std::array<FabricFlight, kTogether> flights;
+        FabricPlaces places(which, seed);
         std::vector<double> times;
-        for (uint32_t done = 0; done < which.operations; done += kTogether) {
+        for (size_t i = 0; i < kTogether; ++i) {
+            flights[i].data.resize(which.bytes);
+            if (which.action == FabricAction::kPut) prepare_put(flights[i].data, seed, i);
+        }
+        // Also of a short round the median is of what the caches hold.
+        const uint32_t operations = std::max(which.operations, kOperationsMin);
+        for (uint32_t done = 0; done < operations; done += kTogether) {
             std::array<fabric::Operation, kTogether> calls;
             for (size_t i = 0; i < kTogether; ++i) {
                 flights[i].offset = places.next();
-                flights[i].data.resize(which.bytes);
-                if (which.action == FabricAction::kPut) fill(flights[i].data, flights[i].offset);
+                if (which.action == FabricAction::kPut) {
+                    number_put(flights[i].data, seed, done + i);
+                }
                 prepare(which, flights[i], calls[i]);
             }
             const uint64_t begin_ns = sys::now_ns();
             for (fabric::Operation& call : calls) link().carry_out(call);
             times.push_back(static_cast<double>(sys::now_ns() - begin_ns) / kTogether);
             HANARE_TRY(check_all(which, calls, flights));
+            if (which.action == FabricAction::kPut) HANARE_TRY(check_put(which, flights.back()));
         }
         return summarize(times).median / kNsPerUs;
     }
@@ -189,17 +107,40 @@ public:
 private:
     static constexpr size_t kTogether = 64;
     static constexpr size_t kQuickBytes = 256;
+    static constexpr uint32_t kOperationsMin = 5000;
+
+    // The first access to each page maps it here, which is not what is measured.
+    Result<void> touch() {
+        if (is_touched_) return {};
+        for (uint64_t page = 0; page < kFabricDataBytes; page += kOsPageBytes) {
+            HANARE_TRY(touch_page(FabricAction::kGet, page));
+            HANARE_TRY(touch_page(FabricAction::kPut, kFabricPutBegin + page));
+        }
+        is_touched_ = true;
+        return {};
+    }
+    Result<void> touch_page(FabricAction action, uint64_t offset) {
+        const FabricCase once = {"touch", action, sizeof(uint64_t), 1, 1};
+        FabricFlight flight;
+        flight.offset = offset;
+        flight.data.resize(once.bytes);
+        fabric::Operation call;
+        prepare(once, flight, call);
+        const hanare_status status = link().carry_out(call);
+        if (status == HANARE_STATUS_OK) return {};
+        return fail(status, "a page of the target: %s", hanare_status_text(status));
+    }
 
     static Result<void> check_all(const FabricCase& which,
                                   const std::array<fabric::Operation, kTogether>& calls,
-                                  const std::array<Flight, kTogether>& flights) {
+                                  const std::array<FabricFlight, kTogether>& flights) {
         for (size_t i = 0; i < kTogether; ++i) {
             if (calls[i].status() != HANARE_STATUS_OK) {
                 return fail(calls[i].status(), "%s: %s", which.name,
                             hanare_status_text(calls[i].status()));
             }
             if (which.action == FabricAction::kGet) {
-                HANARE_TRY(check(flights[i].data, flights[i].offset));
+                HANARE_TRY(check_got(flights[i].data, flights[i].offset));
             } else if (which.action == FabricAction::kFetchAdd && i > 0 &&
                        calls[i].value() != calls[i - 1].value() + 1) {
                 return fail(HANARE_STATUS_INTERNAL, "the counter has missed an addition");
@@ -207,21 +148,23 @@ private:
         }
         return {};
     }
+
+    bool is_touched_ = false;
 };
 
-class RawSource : public Source {
+class RawSource : public FlightSource {
 public:
     explicit RawSource(sys::FileDescriptor socket) : socket_(std::move(socket)) {}
 
 private:
-    Result<void> begin(const FabricCase& which, size_t, Flight& flight) override {
+    Result<void> begin(const FabricCase& which, size_t, FabricFlight& flight) override {
         RawRequest request = {which.action, static_cast<uint32_t>(which.bytes), flight.offset};
         std::array<sys::Part, 2> parts = {
             {{reinterpret_cast<std::byte*>(&request), sizeof request}, {}}};
         if (which.action == FabricAction::kPut) parts[1] = {flight.data.data(), which.bytes};
         return all(parts, sys::send_parts);
     }
-    Result<void> end(const FabricCase& which, size_t, Flight& flight) override {
+    Result<void> end(const FabricCase& which, size_t, FabricFlight& flight) override {
         std::array<sys::Part, 2> parts = {
             {{reinterpret_cast<std::byte*>(&flight.value), sizeof flight.value}, {}}};
         if (which.action == FabricAction::kGet) parts[0] = {flight.data.data(), which.bytes};
@@ -263,7 +206,7 @@ Result<std::unique_ptr<FabricSource>> connect_fabric(const std::string& address,
 Result<std::unique_ptr<FabricSource>> connect_raw(const std::string& address) {
     HANARE_TRY_ASSIGN(const FabricAddress target, parse_address(address));
     HANARE_TRY_ASSIGN(sys::FileDescriptor socket,
-                      sys::connect_tcp(kFabricHost, target.raw_port, kConnectMs));
+                      sys::connect_tcp(target.host, target.raw_port, kConnectMs));
     return std::make_unique<RawSource>(std::move(socket));
 }
 

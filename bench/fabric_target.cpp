@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <thread>
 #include <unistd.h>
@@ -20,34 +18,15 @@
 namespace hanare::bench {
 namespace {
 
-constexpr const char* kHost = "127.0.0.1";
 constexpr uint32_t kSpinUs = 50;
 constexpr int kPatienceMs = 10'000;
 
-void fill(const sys::Mapping& memory) {
-    auto* const words = reinterpret_cast<uint64_t*>(memory.address());
-    for (size_t i = 0; i < kFabricDataBytes / sizeof(uint64_t); ++i) {
-        words[i] = fabric_word(i * sizeof(uint64_t));
-    }
-}
-
 std::string local_address() { return "@hanare-bench-fabric-" + std::to_string(getpid()); }
-
-// All of it, polling.  False: the peer has closed, or sends no more.
-bool transfer(int socket, sys::Part part, decltype(&sys::send_parts) move) {
-    while (part.bytes > 0) {
-        const ptrdiff_t moved = move(socket, {&part, 1});
-        if (moved == -EAGAIN) continue;
-        if (moved <= 0) return false;
-        part.address += moved;
-        part.bytes -= static_cast<size_t>(moved);
-    }
-    return true;
-}
 
 }  // namespace
 
 struct FabricTarget::State {
+    std::string host;
     sys::Mapping memory;
     fabric::ExposedRegions regions;
     fabric::Capability capability;
@@ -69,28 +48,31 @@ FabricTarget::~FabricTarget() {
     state_->secure_thread.join();
 }
 
-Result<std::unique_ptr<FabricTarget>> FabricTarget::open() {
+Result<std::unique_ptr<FabricTarget>> FabricTarget::open(const std::string& host) {
     auto state = std::make_unique<State>();
+    state->host = host;
     constexpr fabric::Rights kRights = fabric::kRead | fabric::kWrite | fabric::kAtomic;
     HANARE_TRY_ASSIGN(sys::FileDescriptor file, sys::create_shared_memory(kFabricRegionBytes));
     HANARE_TRY_ASSIGN(state->memory, sys::Mapping::reserve(kFabricRegionBytes, kOsPageBytes));
     HANARE_TRY(sys::map_shared(state->memory, file));
-    fill(state->memory);
+    fill_fabric_region({state->memory.address(), kFabricRegionBytes});
     HANARE_TRY_ASSIGN(const uint32_t region,
                       state->regions.expose({state->memory.address(), kFabricRegionBytes}, kRights,
                                             std::move(file)));
     HANARE_TRY_ASSIGN(state->capability, state->regions.capability(region, kRights));
-    HANARE_TRY_ASSIGN(
-        state->service,
-        fabric::TcpService::open(
-            {.host = kHost, .port = 0, .local_address = local_address(), .spin_us = kSpinUs},
-            state->regions));
     HANARE_TRY_ASSIGN(state->secret, fabric::Secret::make());
+    fabric::TcpService::Settings plain = {
+        .host = host, .port = 0, .local_address = local_address(), .spin_us = kSpinUs};
+    if (!sys::is_loopback(host)) {
+        plain.secret = state->secret;
+        plain.protection = fabric::Protection::kAuthenticated;
+    }
+    HANARE_TRY_ASSIGN(state->service, fabric::TcpService::open(plain, state->regions));
     HANARE_TRY_ASSIGN(state->secure_service,
                       fabric::TcpService::open(
-                          {.host = kHost, .port = 0, .secret = state->secret, .spin_us = kSpinUs},
+                          {.host = host, .port = 0, .secret = state->secret, .spin_us = kSpinUs},
                           state->regions));
-    HANARE_TRY_ASSIGN(state->raw_listener, sys::listen_tcp(kHost, 0));
+    HANARE_TRY_ASSIGN(state->raw_listener, sys::listen_tcp(host, 0));
     HANARE_TRY_ASSIGN(state->raw_port, sys::port_of(state->raw_listener));
     const sys::SignalBlock not_for_the_thread;
     state->thread = std::thread([service = state->service.get()] { service->run(); });
@@ -100,10 +82,10 @@ Result<std::unique_ptr<FabricTarget>> FabricTarget::open() {
 
 std::string FabricTarget::address() const {
     const fabric::Capability& key = state_->capability;
-    return format("%u %u %u %u %u %u %" PRIu64 " %" PRIu64 " %s %s", state_->service->port(),
-                  state_->secure_service->port(), state_->raw_port, key.region, key.epoch,
-                  key.rights, key.key.words[0], key.key.words[1], local_address().c_str(),
-                  state_->secret->text().c_str());
+    return format("%s %u %u %u %u %u %u %" PRIu64 " %" PRIu64 " %s %s", state_->host.c_str(),
+                  state_->service->port(), state_->secure_service->port(), state_->raw_port,
+                  key.region, key.epoch, key.rights, key.key.words[0], key.key.words[1],
+                  local_address().c_str(), state_->secret->text().c_str());
 }
 
 fabric::ExposedRegions& FabricTarget::regions() const { return state_->regions; }
@@ -114,29 +96,7 @@ Result<void> FabricTarget::serve_raw() {
     sys::wait_for_socket(state_->raw_listener.number(), {.to_read = true}, kPatienceMs);
     const sys::FileDescriptor socket = sys::accept_tcp(state_->raw_listener);
     if (!socket.is_open()) return fail(HANARE_STATUS_TIMEOUT, "nobody has connected");
-    std::byte* const memory = state_->memory.address();
-    RawRequest request;
-    const sys::Part of_request = {reinterpret_cast<std::byte*>(&request), sizeof request};
-    while (transfer(socket.number(), of_request, sys::receive_parts)) {
-        if (request.bytes > kFabricRegionBytes ||
-            request.offset > kFabricRegionBytes - request.bytes) {
-            return fail(HANARE_STATUS_INTERNAL, "a raw request beyond the region");
-        }
-        std::byte* const place = memory + request.offset;
-        uint64_t word = 0;
-        sys::Part answer = {reinterpret_cast<std::byte*>(&word), sizeof word};
-        switch (request.action) {
-            case FabricAction::kGet: answer = {place, request.bytes}; break;
-            case FabricAction::kPut:
-                transfer(socket.number(), {place, request.bytes}, sys::receive_parts);
-                break;
-            case FabricAction::kFetchAdd:
-                word = __atomic_fetch_add(reinterpret_cast<uint64_t*>(place), 1, __ATOMIC_SEQ_CST);
-                break;
-        }
-        transfer(socket.number(), answer, sys::send_parts);
-    }
-    return {};
+    return bench::serve_raw(socket, {state_->memory.address(), kFabricRegionBytes});
 }
 
 }  // namespace hanare::bench

@@ -11,6 +11,7 @@
 #include "cli/bench_pager.hpp"
 #include "cli/bench_resident.hpp"
 #include "cli/commands.hpp"
+#include "cli/fabric_compared.hpp"
 
 namespace hanare::cli {
 
@@ -30,15 +31,20 @@ void add_bench_fault(CLI::App& bench) {
 
 void add_bench_fabric(CLI::App& bench) {
     CLI::App* fabric = bench.add_subcommand(
-        "fabric", "operations on the memory of another process, next to sockets used by hand");
+        "fabric",
+        "operations on the memory of another process, next to sockets used by hand, UCX, MPI");
     auto flags = std::make_shared<FabricFlags>();
-    fabric->add_option("--compare", flags->compare, "comma-separated, of raw_tcp (default all)");
+    fabric->add_option("--compare", flags->compare,
+                       "comma-separated, of " + compared_names() + " (default raw_tcp)");
     fabric->add_option("--cases", flags->cases,
                        "comma-separated, of " + fabric_case_names() + " (default all)");
-    fabric->add_flag("--quick", flags->quick, "fewer rounds");
+    fabric->add_option("--network", flags->network,
+                       "loopback, or veth: the target in a network of its own");
+    fabric->add_flag("--quick", flags->quick, "fewer rounds, of fewer operations");
     fabric->add_option("--json", flags->json, "write the results to this file");
     fabric->add_flag("--target", flags->target)->group("");  // the other process of the bench
     fabric->add_flag("--group-task", flags->group_task)->group("");
+    fabric->add_option("--compared", flags->compared)->group("");
     set_run(*fabric, [flags] { return run_bench_fabric(*flags); });
 }
 

@@ -6,15 +6,19 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <vector>
 
 #include "bench/fabric_case.hpp"
 #include "bench/record.hpp"
-#include "bench/statistics.hpp"
-#include "bench/table.hpp"
 #include "cli/commands.hpp"
+#include "cli/fabric_compared.hpp"
 #include "cli/fabric_group.hpp"
+#include "cli/fabric_network.hpp"
+#include "cli/fabric_operations.hpp"
+#include "cli/fabric_passive.hpp"
 #include "cli/fabric_presence.hpp"
+#include "cli/fabric_sweep.hpp"
 #include "cli/fabric_target_process.hpp"
 #include "cli/json_file.hpp"
 #include "sys/process_usage.hpp"
@@ -24,173 +28,155 @@ namespace {
 
 constexpr int kRounds = 15;
 constexpr int kQuickRounds = 3;
-constexpr int kWarmUps = 1;
+constexpr uint32_t kQuickFraction = 8;  // of a case's operations
 constexpr uint32_t kSignals = 1000;
 constexpr uint32_t kQuickSignals = 100;
-constexpr const char* kRawTcp = "raw_tcp";
-
-struct Measured {
-    const bench::FabricCase* which;
-    bench::FabricEngine engine;
-    std::vector<double> hanare;  // microseconds, by round
-    std::vector<double> raw;
-
-    // By round, since both had the same machine then.
-    std::vector<double> ratios() const {
-        std::vector<double> values;
-        for (size_t i = 0; i < raw.size(); ++i) values.push_back(hanare[i] / raw[i]);
-        return values;
-    }
-};
 
 bool is_group_case(const std::string& name) {
     return name == kBarrierCase || name == kMulticastCase;
 }
 
-std::vector<std::string> chosen_names(const FabricFlags& flags) {
-    return split_list(flags.cases.value_or(fabric_case_names()));
+// Also between machines.
+bool is_network_case(const std::string& name) {
+    return bench::find_fabric_case(name) != nullptr || name == kSweepCase || name == kPassiveCase;
 }
 
-Result<std::vector<const bench::FabricCase*>> chosen_cases(const FabricFlags& flags) {
-    std::vector<const bench::FabricCase*> chosen;
-    for (const std::string& name : chosen_names(flags)) {
-        const bench::FabricCase* const which = bench::find_fabric_case(name);
-        if (which == nullptr && (is_presence_case(name) || is_group_case(name))) continue;
-        if (which == nullptr) {
+std::vector<std::string> all_names() { return split_list(fabric_case_names()); }
+
+// What the command line asks for.
+struct Plan {
+    std::vector<std::string> names;
+    std::vector<bench::FabricCase> operations;
+    ComparedChoice compared;
+    bool is_veth = false;
+
+    bool has(const std::string& name) const { return std::ranges::count(names, name) > 0; }
+};
+
+Result<void> choose_cases(const FabricFlags& flags, Plan& plan) {
+    plan.names = flags.cases ? split_list(*flags.cases) : all_names();
+    for (const std::string& name : plan.names) {
+        if (std::ranges::count(all_names(), name) == 0) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "--cases: \"%.50s\"; there are %s",
                         name.c_str(), fabric_case_names().c_str());
         }
-        chosen.push_back(which);
+        if (flags.cases && plan.is_veth && !is_network_case(name)) {
+            return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                        "--cases: %s is on one machine, not for --network veth", name.c_str());
+        }
     }
-    return chosen;
-}
-
-Result<void> check_compared(const FabricFlags& flags) {
-    for (const std::string& name : split_list(flags.compare.value_or(kRawTcp))) {
-        if (name == kRawTcp) continue;
-        return fail(HANARE_STATUS_INVALID_ARGUMENT, "--compare: \"%.50s\"; there is %s",
-                    name.c_str(), kRawTcp);
+    if (plan.is_veth) std::erase_if(plan.names, std::not_fn(is_network_case));
+    for (const std::string& name : plan.names) {
+        const bench::FabricCase* const which = bench::find_fabric_case(name);
+        if (which == nullptr) continue;
+        plan.operations.push_back(*which);
+        if (flags.quick) plan.operations.back().operations /= kQuickFraction;
     }
     return {};
 }
 
-Result<void> measure_raw(FabricTargetProcess& target, const std::string& address,
-                         std::vector<Measured>& all, uint64_t seed, bool counts) {
-    HANARE_TRY(target.tell("raw"));
-    {
-        HANARE_TRY_ASSIGN(const auto source, bench::connect_raw(address));
-        // Once for all engines, whose entries of a case lie next to each other.
-        const bench::FabricCase* which = nullptr;
-        double us = 0;
-        for (Measured& each : all) {
-            if (each.which != which) {
-                HANARE_TRY_ASSIGN(us, source->run(*each.which, seed));
-            }
-            which = each.which;
-            if (counts) each.raw.push_back(us);
-        }
+Result<Plan> make_plan(const FabricFlags& flags) {
+    Plan plan;
+    plan.is_veth = flags.network == kVeth;
+    if (!plan.is_veth && flags.network != kLoopback) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "--network: \"%.50s\"; there are %s,%s",
+                    flags.network.c_str(), kLoopback, kVeth);
     }
-    HANARE_TRY(target.next_line());
+    HANARE_TRY(choose_cases(flags, plan));
+    HANARE_TRY_ASSIGN(plan.compared, choose_compared(flags.compare));
+    if (plan.is_veth && !plan.compared.kinds.empty()) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "--compare: %s is measured over loopback only, not with --network veth",
+                    plan.compared.kinds.front()->system);
+    }
+    return plan;
+}
+
+std::vector<bench::FabricEngine> engines_of(const Plan& plan) {
+    if (plan.is_veth) return {bench::FabricEngine::kTcp, bench::FabricEngine::kSecure};
+    return {std::begin(bench::kFabricEngines), std::end(bench::kFabricEngines)};
+}
+
+// Prints tables and keeps records.
+class Report {
+public:
+    template <typename Results>
+    void add(const Results& results) {
+        if (results.table.empty()) return;
+        std::printf("%s%s", is_empty_ ? "" : "\n", results.table.c_str());
+        std::fflush(stdout);
+        is_empty_ = false;
+        records_.insert(records_.end(), results.records.begin(), results.records.end());
+    }
+    const std::vector<bench::Record>& records() const { return records_; }
+
+private:
+    bool is_empty_ = true;
+    std::vector<bench::Record> records_;
+};
+
+Result<std::vector<ComparedProgram>> start_compared(const Plan& plan,
+                                                    const sys::Interrupt& interrupt) {
+    std::vector<ComparedProgram> programs;
+    for (const ComparedKind* kind : plan.compared.kinds) {
+        HANARE_TRY_ASSIGN(ComparedProgram program, ComparedProgram::start(*kind, interrupt));
+        programs.push_back(std::move(program));
+    }
+    return programs;
+}
+
+// All that two processes do with each other.
+Result<void> measure_pair(const FabricFlags& flags, const Plan& plan,
+                          const sys::Interrupt& interrupt, Report& report) {
+    if (plan.is_veth) HANARE_TRY(enter_bench_network());
+    HANARE_TRY_ASSIGN(FabricTargetProcess target,
+                      FabricTargetProcess::start(flags.network, interrupt));
+    HANARE_TRY_ASSIGN(std::vector<ComparedProgram> compared, start_compared(plan, interrupt));
+    HANARE_TRY_ASSIGN(const std::string address, target.next_line());
+    sys::stay_on_first_cpu();
+    const FabricSetting setting = {.target = target,
+                                   .address = address,
+                                   .network = flags.network,
+                                   .engines = engines_of(plan),
+                                   .has_raw = plan.compared.has_raw,
+                                   .compared = compared,
+                                   .rounds = flags.quick ? kQuickRounds : kRounds};
+    HANARE_TRY_ASSIGN(const OperationResults operations,
+                      measure_operations(setting, plan.operations));
+    report.add(operations);
+    if (plan.has(kSweepCase)) {
+        HANARE_TRY_ASSIGN(const SweepResults sweep, measure_sweep(setting, flags.quick));
+        report.add(sweep);
+    }
+    const uint32_t signals = flags.quick ? kQuickSignals : kSignals;
+    HANARE_TRY_ASSIGN(const PresenceResults presence,
+                      measure_presence(target, address, plan.names, signals));
+    report.add(presence);
+    if (plan.has(kPassiveCase)) {
+        HANARE_TRY_ASSIGN(const PassiveResults passive,
+                          measure_passive(setting, signals, flags.quick));
+        report.add(passive);
+    }
     return {};
-}
-
-Result<void> measure_hanare(const std::string& address, std::vector<Measured>& all, uint64_t seed,
-                            bool counts) {
-    for (const bench::FabricEngine engine : bench::kFabricEngines) {
-        HANARE_TRY_ASSIGN(const auto source, bench::connect_fabric(address, engine));
-        for (Measured& each : all) {
-            if (each.engine != engine) continue;
-            HANARE_TRY_ASSIGN(const double us, source->run(*each.which, seed));
-            if (counts) each.hanare.push_back(us);
-        }
-    }
-    return {};
-}
-
-std::string table_of(const std::vector<Measured>& all) {
-    bench::Table table({"case", "engine", "hanare", "raw_tcp", "of raw", "rate"});
-    for (const Measured& each : all) {
-        const double us = bench::summarize(each.hanare).median;
-        const bool is_large = each.which->bytes >= 4096;
-        const char* const time_format = us < 1 ? "%.3f us" : "%.2f us";
-        table.add_row({each.which->name, name_of(each.engine), bench::format(time_format, us),
-                       bench::format("%.2f us", bench::summarize(each.raw).median),
-                       bench::format("%.2fx", bench::summarize(each.ratios()).median),
-                       is_large ? bench::format("%.2f GB/s",
-                                                static_cast<double>(each.which->bytes) / us / 1e3)
-                                : bench::format("%.0f k/s", 1e3 / us)});
-    }
-    return table.text();
-}
-
-std::vector<bench::Record> records_of(const std::vector<Measured>& all) {
-    std::vector<bench::Record> records;
-    for (const Measured& each : all) {
-        const nlohmann::json params = {{"bytes", each.which->bytes},
-                                       {"depth", each.which->depth},
-                                       {"engine", name_of(each.engine)},
-                                       {"network", "loopback"}};
-        const auto add = [&](const char* system, const char* metric, const char* unit,
-                             const std::vector<double>& values) {
-            records.push_back({"fabric", each.which->name, system, metric, unit,
-                               bench::summarize(values), params});
-        };
-        add("hanare", "time", "us", each.hanare);
-        add(kRawTcp, "time", "us", each.raw);
-        add("hanare", "ratio", "x", each.ratios());
-    }
-    return records;
-}
-
-// Prints the table of the cases that are operations.
-Result<std::vector<bench::Record>> measure_operations(
-    FabricTargetProcess& target, const std::string& address,
-    const std::vector<const bench::FabricCase*>& cases, int rounds) {
-    std::vector<Measured> all;
-    for (const bench::FabricCase* which : cases) {
-        for (const bench::FabricEngine engine : bench::kFabricEngines) {
-            all.push_back({which, engine, {}, {}});
-        }
-    }
-    if (all.empty()) return std::vector<bench::Record>();
-    for (int round = -kWarmUps; round < rounds; ++round) {
-        if (sys::Interrupt::requested()) return fail(HANARE_STATUS_BUSY, "interrupted");
-        const auto seed = static_cast<uint64_t>(round + 1000);
-        HANARE_TRY(measure_hanare(address, all, seed, round >= 0));
-        HANARE_TRY(measure_raw(target, address, all, seed, round >= 0));
-    }
-    std::printf(
-        "TCP over loopback, or memory of one machine; a process on each of two CPUs; the target's\n"
-        "program sleeps.  Time of an operation, median of %d rounds; with several under way (q) "
-        "what\neach takes of the round.\n\n%s",
-        rounds, table_of(all).c_str());
-    return records_of(all);
 }
 
 Result<void> run_fabric(const FabricFlags& flags, const sys::Interrupt& interrupt) {
-    HANARE_TRY_ASSIGN(const auto cases, chosen_cases(flags));
-    HANARE_TRY(check_compared(flags));
+    HANARE_TRY_ASSIGN(const Plan plan, make_plan(flags));
     HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
-    const std::vector<std::string> names = chosen_names(flags);
+    for (const std::string& note : plan.compared.notes) {
+        std::fprintf(stderr, "hanare bench fabric: left out, %s\n", note.c_str());
+    }
     // Its tasks run on all CPUs, as long as this process may.
     GroupResults groups;
-    if (std::ranges::any_of(names, is_group_case)) {
+    if (std::ranges::any_of(plan.names, is_group_case)) {
         HANARE_TRY_ASSIGN(groups, measure_groups(interrupt, flags.quick));
     }
-    HANARE_TRY_ASSIGN(FabricTargetProcess target, FabricTargetProcess::start(interrupt));
-    HANARE_TRY_ASSIGN(const std::string address, target.next_line());
-    sys::stay_on_first_cpu();
-    HANARE_TRY_ASSIGN(
-        std::vector<bench::Record> records,
-        measure_operations(target, address, cases, flags.quick ? kQuickRounds : kRounds));
-    const uint32_t signals = flags.quick ? kQuickSignals : kSignals;
-    HANARE_TRY_ASSIGN(const PresenceResults presence,
-                      measure_presence(target, address, names, signals));
-    if (!presence.table.empty()) std::printf("\n%s", presence.table.c_str());
-    records.insert(records.end(), presence.records.begin(), presence.records.end());
-    if (!groups.table.empty()) std::printf("\n%s", groups.table.c_str());
-    records.insert(records.end(), groups.records.begin(), groups.records.end());
-    return json.write(records);
+    Report report;
+    if (!std::ranges::all_of(plan.names, is_group_case)) {
+        HANARE_TRY(measure_pair(flags, plan, interrupt, report));
+    }
+    report.add(groups);
+    return json.write(report.records());
 }
 
 }  // namespace
@@ -200,12 +186,15 @@ std::string fabric_case_names() {
     for (const bench::FabricCase& each : bench::fabric_cases()) {
         names += std::string(each.name) + ",";
     }
-    return names + presence_case_names() + "," + kBarrierCase + "," + kMulticastCase;
+    return names + kSweepCase + "," + presence_case_names() + "," + kPassiveCase + "," +
+           kBarrierCase + "," + kMulticastCase;
 }
 
 int run_bench_fabric(const FabricFlags& flags) {
+    if (flags.compared) return report(become_compared(*flags.compared));
     if (flags.target || flags.group_task) {
-        const Result<void> result = flags.target ? serve_as_fabric_target() : run_group_task();
+        const Result<void> result =
+            flags.target ? serve_as_fabric_target(flags.network) : run_group_task();
         return result ? kExitSuccess : report(result.error());
     }
     return run_interruptible("hanare bench fabric", [&](const sys::Interrupt& interrupt) {

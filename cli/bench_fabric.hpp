@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `hanare bench fabric`: operations on another process's memory, next to sockets used by hand.
+// `hanare bench fabric`: operations on another process's memory, next to sockets used by hand, UCX
+// and MPI.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,10 @@ struct FabricFlags {
     std::optional<std::string> json;
     std::optional<std::string> compare;
     std::optional<std::string> cases;
-    bool target = false;      // is the process whose memory it is
-    bool group_task = false;  // is one task of a job
+    std::string network = "loopback";
+    bool target = false;                  // is the process whose memory it is
+    bool group_task = false;              // is one task of a job
+    std::optional<std::string> compared;  // becomes this system
 };
 
 // "get_64, put_64, ..."

@@ -10,7 +10,6 @@
 namespace hanare::cli {
 namespace {
 
-constexpr const char* kPassive = "passive_target";
 constexpr const char* kHanare = "hanare";
 constexpr const char* kKernel = "kernel";
 
@@ -21,34 +20,18 @@ struct Measured {
     std::vector<double> kernel;
 };
 
-Result<std::string> begin(FabricTargetProcess& target, bench::TargetState state,
-                          bench::Caller caller) {
-    HANARE_TRY(target.tell(bench::format("signals %u %u", static_cast<uint32_t>(state),
-                                         static_cast<uint32_t>(caller))));
-    return target.next_line();
-}
-
 Result<Measured> measure_signals(FabricTargetProcess& target, const std::string& address,
                                  const bench::SignalCase& which, uint32_t signals) {
     Measured measured = {which.name, "shm", {}, {}};
     for (const bench::Caller caller : {bench::Caller::kHanare, bench::Caller::kKernel}) {
         if (caller == bench::Caller::kKernel && !which.has_kernel) continue;
-        HANARE_TRY_ASSIGN(const std::string line, begin(target, which.state, caller));
+        HANARE_TRY(target.begin_signals(which.state, caller));
+        HANARE_TRY_ASSIGN(const std::string line, target.next_line());
         std::vector<double>& times =
             caller == bench::Caller::kHanare ? measured.hanare : measured.kernel;
         HANARE_TRY_ASSIGN(times, bench::signal_target(address, line, which.state, caller, signals));
         HANARE_TRY(target.next_line());
     }
-    return measured;
-}
-
-Result<Measured> measure_passive(FabricTargetProcess& target, const std::string& address,
-                                 bench::FabricEngine engine, uint32_t gets) {
-    Measured measured = {kPassive, name_of(engine), {}, {}};
-    HANARE_TRY_ASSIGN(const std::string line,
-                      begin(target, bench::TargetState::kComputes, bench::Caller::kKernel));
-    HANARE_TRY_ASSIGN(measured.hanare, bench::get_from_busy(address, line, engine, gets));
-    HANARE_TRY(target.next_line());
     return measured;
 }
 
@@ -90,15 +73,10 @@ std::vector<bench::Record> records_of(const std::vector<Measured>& all) {
 std::string presence_case_names() {
     std::string names;
     for (const bench::SignalCase& each : bench::signal_cases()) {
-        names += std::string(each.name) + ",";
+        if (!names.empty()) names += ",";
+        names += each.name;
     }
-    return names + kPassive;
-}
-
-bool is_presence_case(const std::string& name) {
-    return name == kPassive || std::ranges::any_of(bench::signal_cases(), [&](const auto& each) {
-               return name == each.name;
-           });
+    return names;
 }
 
 Result<PresenceResults> measure_presence(FabricTargetProcess& target, const std::string& address,
@@ -112,16 +90,10 @@ Result<PresenceResults> measure_presence(FabricTargetProcess& target, const std:
         HANARE_TRY_ASSIGN(Measured measured, measure_signals(target, address, which, signals));
         all.push_back(std::move(measured));
     }
-    for (const bench::FabricEngine engine : bench::kFabricEngines) {
-        if (!is_wanted(kPassive)) break;
-        HANARE_TRY_ASSIGN(Measured measured, measure_passive(target, address, engine, signals));
-        all.push_back(std::move(measured));
-    }
     if (all.empty()) return PresenceResults{};
     return PresenceResults{
         "From the call until the target's handler runs, while its program computes, sleeps, or "
-        "polls every 20\nsteps; kill() and a futex do the same.  passive_target: a get of 64 bytes "
-        "while it computes on the\nsame CPU as the thread that serves.\n\n" +
+        "polls every 20\nsteps; kill() and a futex do the same.\n\n" +
             table_of(all),
         records_of(all)};
 }

@@ -14,7 +14,6 @@
 namespace hanare::cli {
 
 std::string presence_case_names();
-bool is_presence_case(const std::string& name);
 
 struct PresenceResults {
     std::string table;  // empty: none of the cases

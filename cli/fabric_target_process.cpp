@@ -6,13 +6,18 @@
 #include <iostream>
 
 #include "bench/fabric_case.hpp"
-#include "bench/fabric_signal.hpp"
+#include "bench/table.hpp"
+#include "cli/fabric_network.hpp"
 #include "sys/process_usage.hpp"
 
 namespace hanare::cli {
 namespace {
 
 constexpr std::chrono::seconds kPatience{60};
+constexpr const char* kLoopbackHost = "127.0.0.1";
+// Between the two while they join their networks.
+constexpr const char* kInNetwork = "in its network";
+constexpr const char* kJoined = "joined";
 
 void say(const std::string& line) {
     std::printf("%s\n", line.c_str());
@@ -31,13 +36,36 @@ Result<void> do_as_told(const bench::FabricTarget& target, const std::string& li
                                static_cast<bench::Caller>(caller), say);
 }
 
+// The address at which the target listens.
+Result<std::string> enter_network(const std::string& network) {
+    if (network != kVeth) return kLoopbackHost;
+    HANARE_TRY(enter_bench_network());
+    say(kInNetwork);
+    std::string line;
+    if (!std::getline(std::cin, line) || line != kJoined) {
+        return fail(HANARE_STATUS_PEER_LOST, "the source has not joined the networks");
+    }
+    HANARE_TRY(join_source());
+    return kVethTargetHost;
+}
+
 }  // namespace
 
-Result<FabricTargetProcess> FabricTargetProcess::start(const sys::Interrupt& interrupt) {
-    HANARE_TRY_ASSIGN(sys::Child child, sys::Child::start({"hanare", "bench", "fabric", "--target"},
+Result<FabricTargetProcess> FabricTargetProcess::start(const std::string& network,
+                                                       const sys::Interrupt& interrupt) {
+    HANARE_TRY_ASSIGN(sys::Child child, sys::Child::start({"hanare", "bench", "fabric", "--target",
+                                                           "--network", network},
                                                           sys::Child::Input::kFromUs));
     WorkerLines lines(child.output_fd(), interrupt.fd());
-    return FabricTargetProcess(std::move(child), std::move(lines));
+    FabricTargetProcess target(std::move(child), std::move(lines));
+    if (network != kVeth) return target;
+    HANARE_TRY_ASSIGN(const std::string line, target.next_line());
+    if (line != kInNetwork) {
+        return fail(HANARE_STATUS_INTERNAL, "target: unknown line %.50s", line.c_str());
+    }
+    HANARE_TRY(join_target(target.pid()));
+    HANARE_TRY(target.tell(kJoined));
+    return target;
 }
 
 Result<std::string> FabricTargetProcess::next_line() {
@@ -54,9 +82,15 @@ Result<std::string> FabricTargetProcess::next_line() {
 
 Result<void> FabricTargetProcess::tell(const std::string& what) { return child_.send(what + "\n"); }
 
-Result<void> serve_as_fabric_target() {
+Result<void> FabricTargetProcess::begin_signals(bench::TargetState state, bench::Caller caller) {
+    return tell(bench::format("signals %u %u", static_cast<uint32_t>(state),
+                              static_cast<uint32_t>(caller)));
+}
+
+Result<void> serve_as_fabric_target(const std::string& network) {
+    HANARE_TRY_ASSIGN(const std::string host, enter_network(network));
     sys::stay_on_last_cpu();
-    HANARE_TRY_ASSIGN(const auto target, bench::FabricTarget::open());
+    HANARE_TRY_ASSIGN(const auto target, bench::FabricTarget::open(host));
     say(target->address());
     for (std::string line; std::getline(std::cin, line);) {
         if (line == "raw") {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "bench/fabric_signal.hpp"
 #include "cli/worker_lines.hpp"
 #include "sys/child.hpp"
 #include "sys/interrupt.hpp"
@@ -15,10 +16,15 @@ namespace hanare::cli {
 
 class FabricTargetProcess {
 public:
-    static Result<FabricTargetProcess> start(const sys::Interrupt& interrupt);
+    // On the other side of `network` (fabric_network.hpp).
+    static Result<FabricTargetProcess> start(const std::string& network,
+                                             const sys::Interrupt& interrupt);
 
+    pid_t pid() const { return child_.pid(); }
     Result<std::string> next_line();
     Result<void> tell(const std::string& what);
+    // Its program is as in bench/fabric_signal.hpp; the next line is what the source has to know.
+    Result<void> begin_signals(bench::TargetState state, bench::Caller caller);
 
 private:
     FabricTargetProcess(sys::Child child, WorkerLines lines)
@@ -29,6 +35,6 @@ private:
 };
 
 // What it does, until its input ends.
-Result<void> serve_as_fabric_target();
+Result<void> serve_as_fabric_target(const std::string& network);
 
 }  // namespace hanare::cli

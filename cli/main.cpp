@@ -127,6 +127,9 @@ int run(int argc, char** argv, RunArguments& arguments) {
     app.set_version_flag("--version", std::string("hanare ") + HANARE_VERSION);
     add_run(app, arguments);
     add_launch(app, arguments);
+    add_server(app);
+    add_status(app);
+    add_drain(app);
     add_ps(app);
     add_info(app);
     add_doctor(app);

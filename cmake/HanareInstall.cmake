@@ -20,6 +20,20 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/packaging/hanareConfigVer
 install(FILES ${PROJECT_BINARY_DIR}/packaging/hanareConfig.cmake
   ${PROJECT_BINARY_DIR}/packaging/hanareConfigVersion.cmake DESTINATION ${package_dir})
 
+# Units name their program by its absolute path, which only the installation knows: --prefix may be
+# another than that of the build.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_BINDIR}")
+  set(unit_program "${CMAKE_INSTALL_BINDIR}/hanare")
+else()
+  set(unit_program "\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/hanare")
+endif()
+set(unit ${PROJECT_BINARY_DIR}/packaging/hanare-server.service)
+install(CODE "
+  get_filename_component(HANARE_PROGRAM \"${unit_program}\" ABSOLUTE)
+  configure_file(\"${PROJECT_SOURCE_DIR}/packaging/systemd/hanare-server.service.in\" \"${unit}\" @ONLY)")
+install(FILES ${unit} DESTINATION lib/systemd/system)
+install(FILES packaging/man/hanare-server.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
 # The prefix in hanare.pc is relative to the file, so that `cmake --install --prefix` and moved
 # trees work; only a configured absolute library directory makes it absolute.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")

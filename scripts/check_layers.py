@@ -21,6 +21,7 @@ KERNEL_HEADER_EXCEPTIONS = [
     ("*_test.cpp", "*", "tests act as the programs that use Hanare"),
     ("src/*", "sys/types.h", "plain POSIX types, no system call"),
     ("src/pager/*", "sys/mman.h", "the MADV_* constants that sys/memory.hpp takes"),
+    ("src/server/*", "sys/mman.h", "the same"),
     ("src/base/assert.cpp", "sys/syscall.h", "the last words of a process, below every layer"),
     ("src/hook/*", "sys/syscall.h", "wraps what libc offers for the same system calls"),
     ("src/intercept/*", "sys/*", "answers the program's system calls: their numbers and layouts"),

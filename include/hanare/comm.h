@@ -123,8 +123,7 @@ HANARE_API hanare_status hanare_comm_conceal(hanare_comm *comm, uint32_t region)
 
 /* ---- operations: begin, and wait until it is done
  *
- * The first operation on a task connects to it, and waits for it to open its communicator; first
- * operations of other threads on further tasks wait behind that. */
+ * The first operation on a task connects to it, and waits for it to open its communicator. */
 
 HANARE_API hanare_status hanare_comm_put(hanare_comm *comm, uint32_t task,
                                          const hanare_capability *capability, uint64_t offset,
@@ -304,9 +303,13 @@ HANARE_API hanare_status hanare_comm_fence(hanare_comm *comm, uint32_t task);
 /* ---- groups: what all tasks call, in the same order, one thread of each (BUSY)
  *
  * A task that is lost makes these fail in all others, from then on, with PEER_LOST; the text says
- * which one (hanare_last_error).  After TIMEOUT a barrier may be called again, and goes on.  Where
- * broadcast or allgather fails with anything else in one task, others may find out by their own
- * time limit only. */
+ * which one (hanare_last_error).  After TIMEOUT a barrier may be called again, and goes on.  A
+ * broadcast or allgather that fails in one task otherwise fails with the same status in those that
+ * would have got the data by it, at once (by their own time limit, if it was the root's rank that
+ * was wrong); and in the one by which it would have, of a gathering in all, but that may show only
+ * when the task calls its next collective operation.  Who has to tell of a failure takes up to a
+ * second longer than its time limit.  Every call counts in the order, also one that is refused for
+ * its arguments; BUSY does not. */
 
 /* Returns when all tasks have called it. */
 HANARE_API hanare_status hanare_comm_barrier(hanare_comm *comm, int timeout_ms);

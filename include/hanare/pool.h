@@ -40,7 +40,11 @@ typedef struct hanare_pool_options {
      * cgroup limit or of MemAvailable, whichever is smaller. */
     uint64_t local_bytes;
     /* Where absent blocks live: "file:DIR[?size=SIZE]"; in DIR "%3F" stands for '?' and "%25" for
-     * '%'.  Default: a file in $TMPDIR, else /var/tmp. */
+     * '%'.  Or "tcp://HOST[:PORT][?size=SIZE]", a memory server (`hanare server`).  With option
+     * `secret_file` the two recognise each other by its secret, and blocks are sealed: the server
+     * can neither read nor change nor replay them.  Without, only a server on this machine is
+     * spoken to.  With a size that much is reserved at once.  Default: a file in $TMPDIR, else
+     * /var/tmp. */
     const char *store;
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
      * Default 256 KiB. */

@@ -59,7 +59,7 @@ hanare_status hanare_comm_barrier(hanare_comm* comm, int timeout_ms) {
 hanare_status hanare_comm_broadcast(hanare_comm* comm, void* data, size_t bytes, uint32_t root,
                                     int timeout_ms) {
     return on_comm(__func__, comm, [&](hanare_comm& opened) -> Result<void> {
-        HANARE_TRY(hanare::capi::check_pointer("data", data, bytes));
+        // Checked there, since every call counts.
         return opened.group->broadcast(hanare::capi::room_at(data, bytes), root,
                                        deadline_after(timeout_ms));
     });
@@ -68,14 +68,11 @@ hanare_status hanare_comm_broadcast(hanare_comm* comm, void* data, size_t bytes,
 hanare_status hanare_comm_allgather(hanare_comm* comm, const void* own, size_t bytes, void* all,
                                     int timeout_ms) {
     return on_comm(__func__, comm, [&](hanare_comm& opened) -> Result<void> {
-        HANARE_TRY(hanare::capi::check_pointer("own", own, bytes));
-        HANARE_TRY(hanare::capi::check_pointer("all", all, bytes));
+        // Checked there, since every call counts; no room is enough for more than SIZE_MAX.
         const size_t tasks = opened.communicator->size();
-        if (bytes > SIZE_MAX / tasks) {
-            return hanare::fail(HANARE_STATUS_INVALID_ARGUMENT, "allgather of %zu bytes", bytes);
-        }
+        const size_t room = bytes > SIZE_MAX / tasks ? 0 : bytes * tasks;
         return opened.group->allgather(hanare::capi::bytes_at(own, bytes),
-                                       hanare::capi::room_at(all, bytes * tasks),
+                                       hanare::capi::room_at(all, room),
                                        deadline_after(timeout_ms));
     });
 }
@@ -83,7 +80,9 @@ hanare_status hanare_comm_allgather(hanare_comm* comm, const void* own, size_t b
 hanare_status hanare_comm_window_open(hanare_comm* comm, uint32_t region, int timeout_ms,
                                       hanare_comm_window** window) {
     return on_comm(__func__, comm, [&](hanare_comm& opened) -> Result<void> {
-        HANARE_TRY(hanare::capi::check_pointer("window", window));
+        if (const auto good = hanare::capi::check_pointer("window", window); !good) {
+            return opened.group->refuse_window(good.error());
+        }
         auto made = std::make_unique<hanare_comm_window>();
         made->comm = &opened;
         HANARE_TRY_ASSIGN(made->number,

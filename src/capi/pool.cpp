@@ -17,6 +17,7 @@
 #include "intercept/region_memory.hpp"
 #include "pager/pool_options.hpp"
 #include "pager/view.hpp"
+#include "remote/open.hpp"
 #include "telemetry/log.hpp"
 
 struct hanare_pool {
@@ -70,7 +71,8 @@ Result<hanare_pool*> open_pool(const hanare_pool_options* given) {
     }
     HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
     telemetry::apply_log_options(options);
-    HANARE_TRY_ASSIGN(const pager::PoolOptions pool, pager::pool_options(options));
+    HANARE_TRY_ASSIGN(const pager::PoolOptions pool,
+                      pager::pool_options(options, remote::open_server_store));
     auto handle = std::make_unique<hanare_pool>();
     handle->serves_calls = options.syscalls == config::Switch::kOn;
     // Before the pool has a thread.

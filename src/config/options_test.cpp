@@ -178,8 +178,8 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
          "direct (flag --x): '2' is neither true nor false; allowed is true,"},
         {OptionId::log_level, "loud", "allowed is error, warn, info or debug"},
         {OptionId::store, "/scratch",
-         "store (flag --x): '/scratch' lacks the kind; write file:DIR; allowed is auto or "
-         "file:DIR[?size=SIZE]"},
+         "store (flag --x): '/scratch' lacks the kind; write file:DIR; allowed is auto, "
+         "file:DIR[?size=SIZE] or tcp://HOST[:PORT][?size=SIZE]"},
         {OptionId::io, "aio", "io (flag --x): 'aio' is unknown; allowed is auto, uring or sync"},
     };
     for (const auto& [id, value, expected] : cases) {

@@ -79,6 +79,14 @@ Result<std::string> StoreOrAuto::parse(std::string_view what, std::string_view t
     return std::string(text);
 }
 
+Result<std::string> FileOrNone::parse(std::string_view what, std::string_view text) const {
+    if (text == "none") return std::string();
+    if (text.empty() || text.find('\0') != std::string_view::npos) {
+        return bad_value(what, text, "names no file", allowed());
+    }
+    return std::string(text);
+}
+
 Result<size_t> parse_name(std::string_view what, std::string_view text, std::string_view names) {
     const auto count = static_cast<size_t>(std::count(names.begin(), names.end(), '|')) + 1;
     for (size_t i = 0; i < count; ++i) {

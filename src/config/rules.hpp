@@ -63,8 +63,17 @@ struct Boolean {
 // A store SPEC (store_spec.hpp); the empty string stands for auto.
 struct StoreOrAuto {
     Result<std::string> parse(std::string_view what, std::string_view text) const;
-    std::string allowed() const { return "auto or file:DIR[?size=SIZE]"; }
+    std::string allowed() const {
+        return "auto, file:DIR[?size=SIZE] or tcp://HOST[:PORT][?size=SIZE]";
+    }
     std::string format(const std::string& value) const { return value.empty() ? "auto" : value; }
+};
+
+// A path; the empty string stands for none.
+struct FileOrNone {
+    Result<std::string> parse(std::string_view what, std::string_view text) const;
+    std::string allowed() const { return "none or the name of a file"; }
+    std::string format(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 
 // One of the names in "a|b|c"; returns its position.

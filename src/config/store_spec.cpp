@@ -11,8 +11,9 @@ namespace hanare::config {
 namespace {
 
 constexpr std::string_view kFilePrefix = "file:";
-constexpr std::string_view kAllowed = "auto or file:DIR[?size=SIZE]";
-constexpr std::string_view kPlannedPrefixes[] = {"tcp://", "mirror(", "parity(", "tier("};
+constexpr std::string_view kServerPrefix = "tcp://";
+constexpr std::string_view kAllowed = "auto, file:DIR[?size=SIZE] or tcp://HOST[:PORT][?size=SIZE]";
+constexpr std::string_view kPlannedPrefixes[] = {"mirror(", "parity(", "tier("};
 
 std::unexpected<Error> bad_spec(std::string_view text, const std::string& why) {
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "%s %s; allowed is %s", in_quotes(text).c_str(),
@@ -54,14 +55,19 @@ Result<StoreSpec> parse_store_spec(std::string_view text) {
     }
     if (text.find('\0') != std::string_view::npos) return bad_spec(text, "contains a zero byte");
     if (text.starts_with('/')) return bad_spec(text, "lacks the kind; write file:DIR");
-    if (!text.starts_with(kFilePrefix)) return bad_spec(text, "is of no known kind");
     StoreSpec spec;
-    const std::string_view rest = text.substr(kFilePrefix.size());
-    const size_t question = rest.find('?');
-    spec.directory = without_escapes(rest.substr(0, question));
+    const size_t question = text.find('?');
+    const std::string_view place = text.substr(0, question);
     if (question != std::string_view::npos) {
-        HANARE_TRY_ASSIGN(spec.size_bytes, parse_parameters(text, rest.substr(question + 1)));
+        HANARE_TRY_ASSIGN(spec.size_bytes, parse_parameters(text, text.substr(question + 1)));
     }
+    if (text.starts_with(kServerPrefix)) {
+        spec.kind = StoreKind::kServer;
+        HANARE_TRY_ASSIGN(spec.server, parse_server_address(place));
+        return spec;
+    }
+    if (!text.starts_with(kFilePrefix)) return bad_spec(text, "is of no known kind");
+    spec.directory = without_escapes(place.substr(kFilePrefix.size()));
     if (spec.directory.empty()) spec.directory = default_store_directory();
     return spec;
 }

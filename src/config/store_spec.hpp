@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Store SPECs: "file:DIR[?size=SIZE]".  In DIR "%3F" stands for '?' and "%25" for '%', so that
-// every directory can be named.  Only the syntax is checked here; whether the directory exists is
-// the store's business.
+// Store SPECs: "file:DIR[?size=SIZE]" and "tcp://HOST[:PORT][?size=SIZE]".  In DIR "%3F" stands for
+// '?' and "%25" for '%', so that every directory can be named.  Only the syntax is checked here;
+// whether the directory or the server exists is the store's business.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,17 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "config/server_address.hpp"
 
 namespace hanare::config {
 
-enum class StoreKind : uint8_t { kFile };
+enum class StoreKind : uint8_t { kFile, kServer };
 
 struct StoreSpec {
     StoreKind kind = StoreKind::kFile;
-    std::string directory;    // never empty: default_store_directory() when the SPEC names none
+    // Of a file: never empty, default_store_directory() when the SPEC names none.
+    std::string directory;
+    ServerAddress server;     // of a memory server
     uint64_t size_bytes = 0;  // 0: as large as needed
 };
 

@@ -43,15 +43,31 @@ TEST(StoreSpec, DirectoryDefaultsToTmpdir) {
     if (old != nullptr) setenv("TMPDIR", saved.c_str(), 1);
 }
 
+TEST(StoreSpec, NamesMemoryServers) {
+    const auto plain = parse_store_spec("tcp://node7");
+    ASSERT_TRUE(plain.has_value());
+    EXPECT_EQ(plain->kind, StoreKind::kServer);
+    EXPECT_EQ(plain->server, (ServerAddress{"node7", kServerPort}));
+    EXPECT_EQ(plain->size_bytes, 0u);
+    const auto sized = parse_store_spec("tcp://[::1]:9000?size=8G");
+    ASSERT_TRUE(sized.has_value());
+    EXPECT_EQ(sized->server, (ServerAddress{"::1", 9000}));
+    EXPECT_EQ(sized->size_bytes, 8 * kGiB);
+    for (const char* text : {"tcp://", "tcp://host:0", "tcp://host:70000", "tcp://host?size=0",
+                             "tcp://host?siez=1G", "tcp://host:9000?size="}) {
+        EXPECT_EQ(parse_store_spec(text).error().status, HANARE_STATUS_INVALID_ARGUMENT) << text;
+    }
+}
+
 TEST(StoreSpec, PlannedKindsAreNotSupportedYet) {
-    for (const char* text : {"tcp://host:9000", "tcp://host:1?size=8G", "mirror(file:/a,file:/b)",
-                             "parity(4+1;a,b)", "tier(a,b)"}) {
+    for (const char* text : {"mirror(file:/a,file:/b)", "parity(4+1;a,b)", "tier(a,b)"}) {
         const auto spec = parse_store_spec(text);
         ASSERT_FALSE(spec.has_value()) << text;
         EXPECT_EQ(spec.error().status, HANARE_STATUS_NOT_SUPPORTED);
         EXPECT_EQ(std::string(spec.error().text),
                   "not supported yet: '" + std::string(text) +
-                      "'; supported is auto or file:DIR[?size=SIZE]");
+                      "'; supported is auto, file:DIR[?size=SIZE] or "
+                      "tcp://HOST[:PORT][?size=SIZE]");
     }
 }
 

@@ -137,6 +137,7 @@ Rights rights_for(Kind kind) noexcept {
         case Kind::kPush: return kPush;
         case Kind::kPop: return kPop;
         case Kind::kSignal: return kSignal;
+        case Kind::kCall: break;
     }
     return kAllRights;
 }
@@ -169,12 +170,14 @@ hanare_status apply_to(std::span<std::byte> region, int owner, Operation& operat
                               value);
             break;
         case Kind::kPop: status = Fifo(region).pop(operation.destination, value); break;
+        case Kind::kCall: return HANARE_STATUS_NOT_SUPPORTED;  // nobody asks himself
     }
     operation.note_value(value);
     return status;
 }
 
 hanare_status apply(ExposedRegions& regions, Operation& operation) noexcept {
+    if (operation.kind == Kind::kCall) return HANARE_STATUS_NOT_SUPPORTED;
     ExposedRegions::Access access;
     const hanare_status status = regions.enter(operation.capability, rights_for(operation.kind),
                                                offset_in(operation), bytes_in(operation), access);

@@ -5,7 +5,9 @@
 
 #include "base/units.hpp"
 #include "fabric/fifo.hpp"
+#include "sys/process_namespace.hpp"
 #include "sys/random.hpp"
+#include "sys/raw_thread.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 
@@ -86,6 +88,7 @@ ExposedRegions::Slot* ExposedRegions::used_slot(uint32_t region) const {
 }
 
 Result<Capability> ExposedRegions::capability(uint32_t region, Rights rights) const {
+    const std::lock_guard unchanging(changes_);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
     const Slot* const slot = used_slot(region);
@@ -98,32 +101,42 @@ Result<Capability> ExposedRegions::capability(uint32_t region, Rights rights) co
     return Capability{region, slot->epoch, rights, 0, slot->keys[rights]};
 }
 
+// Until it is open again no key allows anything, nobody is inside, and who was about to attach
+// finds another epoch.
+Result<ExposedRegions::Slot*> ExposedRegions::close_with(const Keys& keys, uint32_t region) {
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(lock_);
+    Slot* const slot = used_slot(region);
+    if (slot == nullptr) return fail(HANARE_STATUS_NOT_FOUND, "region %u: not exposed", region);
+    close(region, *slot);
+    ++slot->epoch;
+    slot->keys = keys;
+    return slot;
+}
+
+// The copy is made without lock_, which the serving thread needs for others.
 Result<void> ExposedRegions::revoke(uint32_t region) {
     Keys keys;
     HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(keys))));
+    const std::lock_guard changing(changes_);
+    HANARE_TRY_ASSIGN(Slot* const slot, close_with(keys, region));
+    const Result<void> taken = take_from_attached(*slot);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
-    Slot* const slot = used_slot(region);
-    if (slot == nullptr) return fail(HANARE_STATUS_NOT_FOUND, "region %u: not exposed", region);
-    close(region, *slot);
-    const Result<void> taken = take_from_attached(*slot);
-    if (!taken) {
+    if (taken) {
+        open(region, *slot);
+    } else {
         forget(*slot);
-        return taken;
     }
-    ++slot->epoch;
-    slot->keys = keys;
-    open(region, *slot);
-    return {};
+    return taken;
 }
 
 Result<void> ExposedRegions::conceal(uint32_t region, sys::FileDescriptor* file) {
+    const std::lock_guard changing(changes_);
+    HANARE_TRY_ASSIGN(Slot* const slot, close_with({}, region));
+    Result<void> taken = take_from_attached(*slot);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
-    Slot* const slot = used_slot(region);
-    if (slot == nullptr) return fail(HANARE_STATUS_NOT_FOUND, "region %u: not exposed", region);
-    close(region, *slot);
-    Result<void> taken = take_from_attached(*slot);
     if (file != nullptr && taken) *file = std::move(slot->file);
     forget(*slot);
     return taken;
@@ -154,14 +167,18 @@ Result<sys::FileDescriptor> ExposedRegions::share_page() {
         page_ = page;
         for (uint32_t number = 0; number < kRegionsMax; ++number) {
             const Slot* const slot = used_slot(number);
-            page_->epochs[number].store(slot != nullptr ? slot->epoch : 0);
+            const bool is_open = slot != nullptr && (slot->users.load() & Slot::kClosed) == 0;
+            page_->epochs[number].store(is_open ? slot->epoch : 0);
         }
     }
     return sys::reopen_read_only(page_file_);
 }
 
 void ExposedRegions::begin_to_serve() noexcept {
-    if (page_ != nullptr) page_->serving.begin();
+    if (page_ == nullptr) return;
+    page_->process.store(sys::raw_process_id());
+    page_->process_namespace.store(sys::process_namespace());
+    page_->serving.begin();
 }
 
 void ExposedRegions::end_serving() noexcept {

@@ -9,7 +9,12 @@
 // Processes of this machine may have the memory itself (attach()), if it is that of a file: they
 // find out for themselves whether a key still holds, from what all can read, and revoke()
 // and conceal() give the region other memory with the same content, so that nothing they do to the
-// old one matters.
+// old one matters.  That takes as long as a copy of the content, and holds up nobody but who
+// revokes, conceals or asks for a capability.
+//
+// Of regions with the same memory only one may have the file: to replace it for one would leave
+// those who have attached to another with memory that nobody looks at.  The others are reached
+// through the serving thread.
 //
 // enter() is async-signal-safe and takes no lock; the rest is for ordinary threads.
 #pragma once
@@ -19,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "base/result.hpp"
@@ -31,16 +37,21 @@
 
 namespace hanare::fabric {
 
-inline constexpr uint32_t kRegionsMax = 1024;
+inline constexpr uint32_t kRegionsMax = 4096;
 
 // What processes of this machine see of a peer's regions.
 struct RegionPage {
     sys::LifeWord serving;
+    // Who serves, and in which namespace of processes that number counts (0: not known), and those
+    // of threads that lie in queues.
+    std::atomic<uint32_t> process;
+    std::atomic<uint64_t> process_namespace;
     // Of each region, 0 while it is not exposed.
     alignas(64) std::atomic<uint32_t> epochs[kRegionsMax];
 };
-inline constexpr size_t kRegionPageBytes = 8192;
-static_assert(sizeof(RegionPage) <= kRegionPageBytes);
+inline constexpr size_t kRegionPageBytes = 20480;
+static_assert(sizeof(RegionPage) <= kRegionPageBytes && offsetof(RegionPage, process) == 40 &&
+              offsetof(RegionPage, process_namespace) == 48 && offsetof(RegionPage, epochs) == 64);
 
 class ExposedRegions {
     struct Slot;
@@ -69,14 +80,14 @@ public:
     };
 
     // The memory stays the caller's and must be valid until conceal(), and local: far memory has to
-    // be pinned.  `file`, if it is open, is a shared memory's of which `memory` is all.  LIMIT: too
-    // many regions; SYSTEM: no random numbers.
+    // be pinned.  `file`, if it is open, is a shared memory's of which `memory` is all, and no
+    // other region of that memory has it.  LIMIT: too many regions; SYSTEM: no random numbers.
     Result<uint32_t> expose(std::span<std::byte> memory, Rights rights,
                             sys::FileDescriptor file = {});
     // Some or all of the rights with which it was exposed; INVALID_ARGUMENT, NOT_FOUND.
     Result<Capability> capability(uint32_t region, Rights rights) const;
-    // Replaces all keys.  What this process writes to the memory of a file meanwhile may be lost.
-    // After an error the region is concealed.
+    // Replaces all keys.  What this process writes to the memory of a file meanwhile, and what
+    // comes through other regions of it, may be lost. After an error the region is concealed.
     Result<void> revoke(uint32_t region);
     // After an error who had attached to the memory has it still.  `file`, if it is not null, gets
     // that of the memory, if there is one.
@@ -115,7 +126,7 @@ private:
         Rights rights = 0;
         std::span<std::byte> memory;
         Keys keys{};
-        // Of who exposes, revokes and conceals, under lock_.
+        // Under lock_, and while it is closed of who has closed it.
         sys::FileDescriptor file;
         bool has_attachments = false;
     };
@@ -124,10 +135,14 @@ private:
     Slot* used_slot(uint32_t region) const HANARE_REQUIRES(lock_);
     void close(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
     void open(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
+    Result<Slot*> close_with(const Keys& keys, uint32_t region);
     static Result<void> take_from_attached(Slot& slot);
-    static void forget(Slot& slot) noexcept;
+    void forget(Slot& slot) noexcept HANARE_REQUIRES(lock_);
 
-    mutable sys::RankedLock lock_{sys::LockRank::kLeaf};  // who exposes, revokes or conceals
+    // Who revokes or conceals, or needs keys that will not change in a moment; for as long as it
+    // takes to copy a region.  Before lock_.
+    mutable std::mutex changes_;
+    mutable sys::RankedLock lock_{sys::LockRank::kLeaf};  // the slots' state; for a moment
     // Made when first wanted, and kept: who enters may look at any time.
     std::array<std::atomic<Slot*>, kRegionsMax> slots_{};
     std::array<std::unique_ptr<Slot>, kRegionsMax> owned_ HANARE_GUARDED_BY(lock_);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/exposed_regions.hpp"
 
+#include <atomic>
+#include <cerrno>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "fabric/apply.hpp"
+#include "fabric/test_calls.hpp"
+#include "sys/inject.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -132,6 +136,73 @@ TEST(Apply, FetchOps) {
     fetch_op(reinterpret_cast<std::byte*>(&word), FetchOp::kAdd, 4, 1, 0, before);
     EXPECT_EQ(word, 0xffffffff'00000000u);
     EXPECT_EQ(before, 0xffffffffu);
+}
+
+// ---- while the content is copied for who has attached
+
+class RevokedSharedMemory : public testing::Test {
+protected:
+    RevokedSharedMemory() {
+        shared.all()[5000] = std::byte{7};
+        EXPECT_TRUE(regions.attach(regions.capability(region, kRead).value()));
+    }
+    ~RevokedSharedMemory() override { sys::inject::disarm_all(); }
+
+    // From now on the first copy waits until somebody else is done, for a while.
+    static void await_others_in_copy() {
+        is_copying = false;
+        others_are_done = false;
+        was_waited_for = false;
+        sys::inject::observe([](sys::inject::Call call) noexcept {
+            if (call != sys::inject::Call::kWrite || is_copying.exchange(true)) return;
+            const uint64_t end_ns = sys::now_ns() + 5000 * kNsPerMs;
+            while (!others_are_done && sys::now_ns() < end_ns) std::this_thread::yield();
+            was_waited_for = others_are_done.load();
+        });
+    }
+    static inline std::atomic<bool> is_copying{false};
+    static inline std::atomic<bool> others_are_done{false};
+    static inline std::atomic<bool> was_waited_for{false};
+
+    const SharedBytes shared{1 << 20};
+    const SharedBytes other{4096};
+    ExposedRegions regions;
+    uint32_t region = regions.expose(shared.all(), kRead, shared.file()).value();
+    uint32_t other_region = regions.expose(other.all(), kRead, other.file()).value();
+    Capability other_key = regions.capability(other_region, kRead).value();
+};
+
+// Whoever serves others goes on.
+TEST_F(RevokedSharedMemory, HoldsUpNobodyElse) {
+    const Capability before = regions.capability(region, kRead).value();
+    await_others_in_copy();
+    std::jthread server([&] {
+        while (!is_copying) std::this_thread::yield();
+        EXPECT_TRUE(regions.attach(other_key));
+        EXPECT_EQ(regions.attach(before).error().status, HANARE_STATUS_BAD_KEY);
+        ExposedRegions::Access access;
+        EXPECT_EQ(regions.enter(before, kRead, 0, 1, access), HANARE_STATUS_BAD_KEY);
+        others_are_done = true;
+    });
+    std::jthread asker([&] {
+        while (!is_copying) std::this_thread::yield();
+        // One that holds as soon as it is known.
+        const Capability fresh = regions.capability(region, kRead).value();
+        ExposedRegions::Access access;
+        EXPECT_EQ(regions.enter(fresh, kRead, 0, 1, access), HANARE_STATUS_OK);
+    });
+    EXPECT_TRUE(regions.revoke(region));
+    EXPECT_TRUE(was_waited_for);
+    EXPECT_EQ(shared.all()[5000], std::byte{7});
+}
+
+TEST_F(RevokedSharedMemory, IsConcealedWhereItCannotBeCopied) {
+    sys::inject::arm(sys::inject::Call::kWrite, ENOSPC);
+    EXPECT_FALSE(regions.revoke(region));
+    sys::inject::disarm_all();
+    EXPECT_EQ(regions.capability(region, kRead).error().status, HANARE_STATUS_NOT_FOUND);
+    EXPECT_EQ(regions.revoke(region).error().status, HANARE_STATUS_NOT_FOUND);
+    EXPECT_TRUE(regions.attach(other_key));
 }
 
 }  // namespace

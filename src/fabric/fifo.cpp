@@ -9,7 +9,7 @@
 #include "sys/futex.hpp"
 #include "sys/life_lock.hpp"
 #include "sys/lock.hpp"
-#include "sys/raw_thread.hpp"
+#include "sys/own_thread_id.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_state.hpp"
 
@@ -22,6 +22,11 @@ constexpr uint64_t occupied_by(uint64_t message_bytes) noexcept {
     constexpr uint64_t kUnit = Fifo::kMessageBytes;
     return kUnit + (message_bytes + kUnit - 1) / kUnit * kUnit;
 }
+
+constexpr uint64_t bell_of(Fifo::Bell kind, uint32_t thread) noexcept {
+    return static_cast<uint32_t>(kind) | uint64_t{thread} << 32;
+}
+constexpr uint64_t kNoBell = bell_of(Fifo::Bell::kNobody, 0);
 
 }  // namespace
 
@@ -50,7 +55,8 @@ private:
             if (try_to_hold()) return true;
             if (wait.spin()) continue;
             const uint32_t seen = holder_.load(std::memory_order_relaxed);
-            // It is not this thread, nor another frame of it, since signals are blocked.
+            // It is not this thread, nor another frame of it, since signals are blocked: a handler
+            // that pushes, too, would wait for the frame below it, or write into its message.
             const bool is_dead = seen == own_ || !sys::process_exists(static_cast<pid_t>(seen));
             if (is_dead && try_to_hold(seen)) return true;
             if (sys::now_ns() - begin_ns > patience_ns) return false;
@@ -59,7 +65,7 @@ private:
     }
 
     const sys::SignalBlock no_signals_;
-    const uint32_t own_ = sys::raw_thread_id();
+    const uint32_t own_ = sys::own_thread_id();
     std::atomic<uint32_t>& holder_;
     bool is_held_ = false;
 };
@@ -80,21 +86,30 @@ bool Fifo::is_queue() const noexcept {
            header().magic.load(std::memory_order_acquire) == kMagic;
 }
 
-// `position` counts from the beginning of all time.
+// `position` counts from the beginning of all time and is that of a unit.  Word by word: who pops
+// may read a place that is written anew, and finds out afterwards.
 void Fifo::copy_in(uint64_t position, const std::byte* from, size_t bytes) const noexcept {
     const std::span<std::byte> all = ring();
-    const size_t begin = position % all.size();
-    const size_t first = std::min(bytes, all.size() - begin);
-    if (first != 0) std::memcpy(all.data() + begin, from, first);
-    if (bytes != first) std::memcpy(all.data(), from + first, bytes - first);
+    size_t place = position % all.size();
+    for (size_t done = 0; done < bytes; done += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        std::memcpy(&word, from + done, std::min(sizeof word, bytes - done));
+        __atomic_store_n(reinterpret_cast<uint64_t*>(all.data() + place), word, __ATOMIC_RELAXED);
+        place += sizeof word;
+        if (place == all.size()) place = 0;
+    }
 }
 
 void Fifo::copy_out(uint64_t position, std::byte* to, size_t bytes) const noexcept {
     const std::span<std::byte> all = ring();
-    const size_t begin = position % all.size();
-    const size_t first = std::min(bytes, all.size() - begin);
-    if (first != 0) std::memcpy(to, all.data() + begin, first);
-    if (bytes != first) std::memcpy(to + first, all.data(), bytes - first);
+    size_t place = position % all.size();
+    for (size_t done = 0; done < bytes; done += sizeof(uint64_t)) {
+        const auto* const at = reinterpret_cast<const uint64_t*>(all.data() + place);
+        const uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
+        std::memcpy(to + done, &word, std::min(sizeof word, bytes - done));
+        place += sizeof word;
+        if (place == all.size()) place = 0;
+    }
 }
 
 hanare_status Fifo::push(std::span<const std::byte> message, uint64_t patience_ns) noexcept {
@@ -105,10 +120,12 @@ hanare_status Fifo::push(std::span<const std::byte> message, uint64_t patience_n
     const Lock lock(header().holder, patience_ns);
     if (!lock.is_held()) return HANARE_STATUS_BUSY;
     const uint64_t tail = header().tail.load(std::memory_order_relaxed);
-    const uint64_t used = tail - header().head.load(std::memory_order_relaxed);
+    const uint64_t used = tail - header().head.load(std::memory_order_acquire);
     if (used > capacity || tail % kMessageBytes != 0) return HANARE_STATUS_CORRUPT;
     if (needed > capacity - used) return HANARE_STATUS_FULL;
     const uint64_t bytes = message.size();
+    // Who reads what follows in the place of an older message sees that the head has moved.
+    std::atomic_thread_fence(std::memory_order_release);
     copy_in(tail, reinterpret_cast<const std::byte*>(&bytes), sizeof bytes);
     copy_in(tail + kMessageBytes, message.data(), message.size());
     header().tail.store(tail + needed, std::memory_order_release);
@@ -120,35 +137,52 @@ bool Fifo::is_empty() const noexcept {
                               header().tail.load(std::memory_order_acquire);
 }
 
-hanare_status Fifo::pop(std::span<std::byte> room, size_t& bytes, uint64_t patience_ns) noexcept {
-    if (!is_queue()) return HANARE_STATUS_CORRUPT;
-    // Most of those who ask find nothing, and need no lock for it.
-    if (is_empty()) return HANARE_STATUS_EMPTY;
-    const Lock lock(header().holder, patience_ns);
-    if (!lock.is_held()) return HANARE_STATUS_BUSY;
-    const uint64_t head = header().head.load(std::memory_order_relaxed);
-    const uint64_t used = header().tail.load(std::memory_order_relaxed) - head;
+// Copies the message at `head`, behind which `used` bytes lie.  Right if the head is still there.
+hanare_status Fifo::look_at(uint64_t head, uint64_t used, std::span<std::byte> room,
+                            uint64_t& message_bytes) const noexcept {
+    message_bytes = 0;
     if (used == 0) return HANARE_STATUS_EMPTY;
     if (used > ring().size() || used < kMessageBytes || head % kMessageBytes != 0) {
         return HANARE_STATUS_CORRUPT;
     }
-    uint64_t message_bytes = 0;
     copy_out(head, reinterpret_cast<std::byte*>(&message_bytes), sizeof message_bytes);
     if (message_bytes > used - kMessageBytes || occupied_by(message_bytes) > used) {
         return HANARE_STATUS_CORRUPT;
     }
-    bytes = message_bytes;
     if (message_bytes > room.size()) return HANARE_STATUS_OUT_OF_RANGE;
     copy_out(head + kMessageBytes, room.data(), message_bytes);
-    header().head.store(head + occupied_by(message_bytes), std::memory_order_release);
     return HANARE_STATUS_OK;
+}
+
+hanare_status Fifo::pop(std::span<std::byte> room, size_t& bytes, uint64_t patience_ns) noexcept {
+    if (!is_queue()) return HANARE_STATUS_CORRUPT;
+    for (uint64_t begin_ns = 0;;) {
+        uint64_t head = header().head.load(std::memory_order_acquire);
+        const uint64_t used = header().tail.load(std::memory_order_acquire) - head;
+        uint64_t message_bytes = 0;
+        const hanare_status status = look_at(head, used, room, message_bytes);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        const bool is_right =
+            status == HANARE_STATUS_OK
+                ? header().head.compare_exchange_strong(head, head + occupied_by(message_bytes))
+                : header().head.load() == head;
+        if (is_right) {
+            if (status == HANARE_STATUS_OK || status == HANARE_STATUS_OUT_OF_RANGE) {
+                bytes = message_bytes;
+            }
+            return status;
+        }
+        // Others get on; but they may also be one that writes nonsense.
+        const uint64_t now_ns = sys::now_ns();
+        if (begin_ns == 0) begin_ns = now_ns;
+        if (now_ns - begin_ns > patience_ns) return HANARE_STATUS_BUSY;
+    }
 }
 
 // ---- the bell
 
 void Fifo::hang_bell(Bell bell, uint32_t thread) noexcept {
-    header().thread.store(thread, std::memory_order_relaxed);
-    header().bell.store(static_cast<uint32_t>(bell));
+    header().bell.store(bell_of(bell, thread));
 }
 
 void Fifo::forget_holder() noexcept {
@@ -156,22 +190,22 @@ void Fifo::forget_holder() noexcept {
 }
 
 void Fifo::sleep(int timeout_ms) noexcept {
-    sys::shared_futex_wait(header().bell, static_cast<uint32_t>(Bell::kSleeper), timeout_ms);
+    sys::shared_futex_wait(sleepers_word(), static_cast<uint32_t>(Bell::kSleeper), timeout_ms);
 }
 
+// Where the exchange fails somebody else rings, or the owner has hung it anew and looks after that.
 void Fifo::ring_bell(int process) noexcept {
     if (!is_queue()) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    uint32_t bell = header().bell.load();
-    if (bell == static_cast<uint32_t>(Bell::kNobody)) return;
-    const uint32_t thread = header().thread.load(std::memory_order_relaxed);
-    if (!header().bell.compare_exchange_strong(bell, static_cast<uint32_t>(Bell::kNobody))) return;
-    if (bell == static_cast<uint32_t>(Bell::kSleeper)) {
-        sys::shared_futex_wake_all(header().bell);
-    } else if (!sys::signal_thread_of(process, thread, kBellSignal)) {
+    uint64_t hung = header().bell.load();
+    const auto kind = static_cast<Bell>(static_cast<uint32_t>(hung));
+    if (kind == Bell::kNobody || !header().bell.compare_exchange_strong(hung, kNoBell)) return;
+    if (kind == Bell::kSleeper) {
+        sys::shared_futex_wake_all(sleepers_word());
+    } else if (!sys::signal_thread_of(process, static_cast<uint32_t>(hung >> 32), kBellSignal)) {
         // The thread is no more: whoever is told next must not be told by nobody.
-        uint32_t nobody = static_cast<uint32_t>(Bell::kNobody);
-        header().bell.compare_exchange_strong(nobody, bell);
+        uint64_t nobody = kNoBell;
+        header().bell.compare_exchange_strong(nobody, hung);
     }
 }
 

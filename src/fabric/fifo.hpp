@@ -4,11 +4,15 @@
 // consumers, may be in other processes that have the memory mapped).  Full and empty are answers,
 // not waits.
 //
-// Who changes it holds its lock, a word with the holder's thread id.  A message counts from the
-// moment the tail moves behind it, so that a process that is killed in between leaves the queue as
-// it was: whoever finds the lock held by a thread that is no more takes it over.  Where its number
-// was given to another thread meanwhile, or nobody has waited for the dead process yet, that does
-// not show: BUSY until then.  All who use a queue have to be in one namespace of processes.
+// Who pushes holds its lock, a word with the holder's thread id.  A message counts from the moment
+// the tail moves behind it, so that a process that is killed in between leaves the queue as it was:
+// whoever finds the lock held by a thread that is no more takes it over.  Where its number was
+// given to another thread meanwhile, or nobody has waited for the dead process yet, that does not
+// show: BUSY until then.  All who use a queue have to be in one namespace of processes.
+//
+// Who pops holds nothing.  It copies the oldest message and then moves the head behind it, if that
+// is where it was; if not, another one was faster, and what was copied is nobody's.  So it makes no
+// system call: who looks for signals all the time (signal_queue.hpp) pays only for what has come.
 //
 // What other processes can write is not believed: indices and lengths are checked, and a queue that
 // makes no sense is CORRUPT, never read or written outside.  Any thread, async-signal-safe.
@@ -48,7 +52,8 @@ public:
     hanare_status push(std::span<const std::byte> message,
                        uint64_t patience_ns = kPatience_ns) noexcept;
     // The oldest message.  EMPTY; OUT_OF_RANGE: it is longer than the room, `bytes` says how long,
-    // and stays; BUSY, CORRUPT as above.
+    // and stays; BUSY: others have popped all the time; CORRUPT.  Unless OK the room is
+    // unspecified.
     hanare_status pop(std::span<std::byte> room, size_t& bytes,
                       uint64_t patience_ns = kPatience_ns) noexcept;
 
@@ -72,8 +77,9 @@ public:
 private:
     struct Header {
         std::atomic<uint64_t> magic;
-        std::atomic<uint32_t> bell;
-        std::atomic<uint32_t> thread;
+        // How to tell the owner (4 bytes, on which it sleeps) and which thread of it: one word, so
+        // that nobody rings for one thread by what was hung for another.
+        std::atomic<uint64_t> bell;
         alignas(kAlignment) std::atomic<uint32_t> holder;  // 0: nobody
         alignas(kAlignment) std::atomic<uint64_t> head;    // bytes that were popped, ever
         alignas(kAlignment) std::atomic<uint64_t> tail;    // bytes that were pushed
@@ -90,8 +96,14 @@ private:
     }
     Header& header() const noexcept { return *reinterpret_cast<Header*>(memory_.data()); }
     bool is_queue() const noexcept;
+    const std::atomic<uint32_t>& sleepers_word() const noexcept {
+        const std::byte* const place = memory_.data() + offsetof(Header, bell);
+        return *reinterpret_cast<const std::atomic<uint32_t>*>(place);
+    }
     void copy_in(uint64_t position, const std::byte* from, size_t bytes) const noexcept;
     void copy_out(uint64_t position, std::byte* to, size_t bytes) const noexcept;
+    hanare_status look_at(uint64_t head, uint64_t used, std::span<std::byte> room,
+                          uint64_t& message_bytes) const noexcept;
 
     const std::span<std::byte> memory_;
 };

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <deque>
@@ -16,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.hpp"
+#include "sys/clock.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -144,6 +146,145 @@ TEST_F(FifoTest, ManyProducers) {
         int status = -1;
         EXPECT_EQ(waitpid(child, &status, 0), child);
         EXPECT_EQ(status, 0);
+    }
+}
+
+// Messages that say of themselves whether they are whole.
+struct Marked {
+    uint32_t number;
+    uint32_t producer;
+    uint64_t copies[12];
+};
+Marked marked(uint32_t producer, uint32_t number) {
+    Marked message = {number, producer, {}};
+    for (uint64_t& copy : message.copies) copy = uint64_t{number} << 32 | producer;
+    return message;
+}
+
+class FifoConsumers : public FifoTest {
+protected:
+    static constexpr uint32_t kMessages = 20'000;
+    const uint64_t end_ns = sys::now_ns() + 60'000'000'000;
+
+    void push_all(uint32_t producer) {
+        for (uint32_t number = 0; number < kMessages; ++number) {
+            const Marked message = marked(producer, number);
+            while (fifo().push(std::as_bytes(std::span(&message, 1))) != HANARE_STATUS_OK) {
+                if (sys::now_ns() > end_ns) return;
+                std::this_thread::yield();
+            }
+        }
+    }
+    bool goes_on(uint32_t messages) const { return popped < messages && sys::now_ns() < end_ns; }
+
+public:
+    // Whether there was one; then it is counted.
+    bool pop_one() {
+        Marked message;
+        size_t bytes = 0;
+        if (fifo().pop(std::as_writable_bytes(std::span(&message, 1)), bytes) != HANARE_STATUS_OK) {
+            return false;
+        }
+        const Marked expected = marked(message.producer, message.number);
+        const bool is_good = bytes == sizeof message && message.number < kMessages &&
+                             message.producer < counts.size() &&
+                             std::memcmp(&message, &expected, bytes) == 0;
+        if (is_good) {
+            counts[message.producer][message.number].fetch_add(1);
+        } else {
+            bad.fetch_add(1);
+        }
+        popped.fetch_add(1);
+        return true;
+    }
+
+protected:
+    void check(uint32_t producers) {
+        EXPECT_EQ(bad, 0u);
+        for (uint32_t producer = 0; producer < producers; ++producer) {
+            for (const auto& count : counts[producer]) ASSERT_EQ(count, 1u);
+        }
+    }
+    std::vector<std::vector<std::atomic<uint32_t>>> counts = [] {
+        std::vector<std::vector<std::atomic<uint32_t>>> all;
+        for (int i = 0; i < 2; ++i) all.emplace_back(kMessages);
+        return all;
+    }();
+    std::atomic<uint32_t> bad{0};
+    std::atomic<uint32_t> popped{0};
+};
+
+// Each message goes to one of them, as a whole, though its place is written anew at once.
+TEST_F(FifoConsumers, Many) {
+    make(Fifo::kHeaderBytes + 3 * (sizeof(Marked) + Fifo::kMessageBytes));
+    std::vector<std::jthread> threads;
+    for (uint32_t producer = 0; producer < 2; ++producer) {
+        threads.emplace_back([this, producer] { push_all(producer); });
+    }
+    for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([this] {
+            while (goes_on(2 * kMessages)) {
+                if (!pop_one()) std::this_thread::yield();
+            }
+        });
+    }
+    threads.clear();
+    check(2);
+}
+
+// Who pops and is interrupted holds up no handler that pops, too.
+TEST_F(FifoConsumers, InASignalHandler) {
+    static FifoConsumers* popping = nullptr;
+    popping = this;
+    make(Fifo::kHeaderBytes + 3 * (sizeof(Marked) + Fifo::kMessageBytes));
+    struct sigaction action = {};
+    struct sigaction before = {};
+    action.sa_handler = [](int) {
+        for (int i = 0; i < 3; ++i) popping->pop_one();
+    };
+    ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+    const pthread_t consumer = pthread_self();
+    std::jthread producer([this] { push_all(0); });
+    std::jthread interrupter([this, consumer] {
+        while (goes_on(kMessages)) {
+            pthread_kill(consumer, SIGUSR1);
+            std::this_thread::yield();
+        }
+    });
+    while (goes_on(kMessages)) {
+        if (!pop_one()) std::this_thread::yield();
+    }
+    producer.join();
+    interrupter.join();
+    sigaction(SIGUSR1, &before, nullptr);
+    check(1);
+}
+
+// Who is killed while it pops has popped a message, or has not; nobody waits for it.
+TEST_F(FifoTest, ConsumersThatAreKilledHoldUpNobody) {
+    make(4096);
+    const std::string text(100, 'x');
+    std::vector<std::byte> room(text.size());
+    size_t bytes = 0;
+    for (int round = 0; round < 50; ++round) {
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;) fifo().pop(room, bytes);
+        }
+        // It has begun when there is room again.
+        while (fifo().push(bytes_of(text)) != HANARE_STATUS_FULL) {
+        }
+        while (fifo().push(bytes_of(text)) != HANARE_STATUS_OK) std::this_thread::yield();
+        kill(child, SIGKILL);
+        hanare_status status = HANARE_STATUS_OK;
+        // Nobody has waited for it yet.
+        while ((status = fifo().pop(room, bytes)) == HANARE_STATUS_OK) {
+            ASSERT_EQ(bytes, text.size());
+        }
+        ASSERT_EQ(status, HANARE_STATUS_EMPTY);
+        ASSERT_EQ(waitpid(child, nullptr, 0), child);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "sys/descriptor_passing.hpp"
 #include "sys/local_socket.hpp"
 #include "sys/lock.hpp"
+#include "sys/process_namespace.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/tcp_socket.hpp"
 
@@ -40,6 +41,14 @@ bool has_bytes(const sys::FileDescriptor& file, size_t bytes) {
     if (!file.is_open()) return false;
     const Result<size_t> found = sys::shared_memory_bytes(file.number());
     return found && *found == bytes;
+}
+
+// Whether the target's numbers of processes and threads mean the same here, and the one that serves
+// has that number.  The kernel may know another: who has listened, before a fork.
+bool is_the_same_here(const RegionPage& page, int process) noexcept {
+    const uint64_t own = sys::process_namespace();
+    return own != 0 && page.process_namespace.load() == own && process > 0 &&
+           page.process.load() == static_cast<uint32_t>(process);
 }
 
 }  // namespace
@@ -135,7 +144,9 @@ Result<LocalConnection> connect_locally(const std::string& address, int timeout_
     LocalConnection connection;
     HANARE_TRY_ASSIGN(sys::Mapping rings, map_rings(passed[0]));
     HANARE_TRY_ASSIGN(connection.page, sys::map_read_only(passed[1].number(), kRegionPageBytes));
-    connection.process = sys::peer_process(socket.number());
+    const auto& page = *reinterpret_cast<const RegionPage*>(connection.page.address());
+    const int process = sys::peer_process(socket.number());
+    if (is_the_same_here(page, process)) connection.process = process;
     connection.transport = std::make_unique<Transport>(std::move(*connected), std::move(rings),
                                                        Handshake::Side::kSource);
     return connection;

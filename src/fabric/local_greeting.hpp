@@ -71,7 +71,7 @@ private:
 struct LocalConnection {
     std::unique_ptr<Transport> transport;
     sys::Mapping page;  // RegionPage, for reading
-    int process = 0;    // the target
+    int process = 0;    // the target; 0: its numbers mean nothing, or something else, here
 };
 // PEER_LOST: nobody listens there; TIMEOUT.
 Result<LocalConnection> connect_locally(const std::string& address, int timeout_ms);

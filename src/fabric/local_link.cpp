@@ -85,6 +85,7 @@ hanare_status LocalLink::carry_out(Operation& operation) noexcept {
 bool LocalLink::try_directly(Operation& operation) noexcept {
     // Of a process that cannot be seen from here, the threads mean nothing here, either.
     if (!settings_.is_direct || process_ == 0 || is_lost() || !stream_->is_idle()) return false;
+    if (operation.kind == Kind::kCall) return false;
     // The operation may be gone once it is done.
     const Capability capability = operation.capability;
     Attached& attached = attached_[place_of(capability)];

@@ -318,6 +318,19 @@ TEST_F(LocalSignal, Interrupts) {
     queue->stop_interrupting();
 }
 
+// Whoever gets the number of a thread that has ended expects no handlers.
+TEST_F(LocalSignal, AThreadThatHasEndedIsNotInterrupted) {
+    ASSERT_EQ(queue->set_handler(3, note, &noted), HANARE_STATUS_OK);
+    std::thread([&] { EXPECT_TRUE(queue->interrupt_this_thread()); }).join();
+    EXPECT_EQ(run(*link, Signal(queue->capability(), message_for(3, 1))), HANARE_STATUS_OK);
+    EXPECT_EQ(noted.count, 0u);
+    // Another queue may interrupt now, and this one is asked.
+    const auto other = SignalQueue::open(regions, 4096).value();
+    EXPECT_TRUE(other->interrupt_this_thread());
+    other->stop_interrupting();
+    EXPECT_EQ(queue->poll(), 1u);
+}
+
 // What interrupts a thread on its way to wait() has come, too.
 TEST_F(LocalSignal, WaitingSeesWhatHasInterrupted) {
     ASSERT_EQ(queue->set_handler(3, note, &noted), HANARE_STATUS_OK);

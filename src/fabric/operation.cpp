@@ -20,6 +20,7 @@ hanare_status check(const Operation& operation) noexcept {
         case Kind::kPush:
         case Kind::kPop:
         case Kind::kSignal:
+        case Kind::kCall:
             if (operation.offset != 0) return HANARE_STATUS_INVALID_ARGUMENT;
             if (operation.bytes() > kMessageBytesMax) return HANARE_STATUS_OUT_OF_RANGE;
             break;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operation: what one task wants done to memory that another one exposes, and how it went (MBCF:
-// remote memory operations of any size, fetch-op, FIFO, signal).  The object, and the memory that
-// it names, are the caller's and stay as they are until the operation is done; nothing here
-// allocates. Done with status OK means: applied at the target, and the target has said so.  With
-// TIMEOUT or PEER_LOST it may have been applied, or will be; of a put of more than 1 KiB a part,
-// whatever the failure.  What an operation names is local memory, or pinned.
+// remote memory operations of any size, fetch-op, FIFO, signal), or asks it (call_handler.hpp). The
+// object, and the memory that it names, are the caller's and stay as they are until the operation
+// is done; nothing here allocates. Done with status OK means: applied at the target, and the target
+// has said so.  With TIMEOUT or PEER_LOST it may have been applied, or will be; of a put of more
+// than 1 KiB a part, whatever the failure.  What an operation names is local memory, or pinned.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +27,7 @@ enum class Kind : uint8_t {
     kPush = 4,
     kPop = 5,
     kSignal = 6,  // a push, and whoever the queue belongs to is told (fifo.hpp)
+    kCall = 7,    // a question to the process, and its answer (call_handler.hpp); no capability
 };
 
 // Whether it is on a queue, all of a region.
@@ -34,7 +35,7 @@ constexpr bool is_on_queue(Kind kind) noexcept {
     return kind == Kind::kPush || kind == Kind::kPop || kind == Kind::kSignal;
 }
 
-// Of a queue's message.
+// Of a queue's message, of a call and of its answer.
 inline constexpr uint32_t kMessageBytesMax = 2048;
 
 // What a fetch-op makes of the word w; all return what it was before.
@@ -62,8 +63,8 @@ public:
     uint64_t offset = 0;  // in the region; a queue is a region
     uint64_t deadline_ns = kNoDeadline;
 
-    std::span<const std::byte> source;  // put, push, signal
-    // Get, pop; unspecified if it fails, and behind a message.
+    std::span<const std::byte> source;  // put, push, signal, call
+    // Get, pop, and what a call is answered; unspecified if it fails, and behind a message.
     std::span<std::byte> destination;
 
     FetchOp fetch_op = FetchOp::kAdd;
@@ -77,7 +78,8 @@ public:
     bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
     // These once it is done.
     hanare_status status() const noexcept { return status_; }
-    // Of a fetch-op: the word before; of a pop: bytes of the message, also when there was no room.
+    // Of a fetch-op: the word before; of a pop: bytes of the message, also when there was no room;
+    // of a call: bytes of the answer.
     uint64_t value() const noexcept { return value_; }
 
     // What it moves, or may.
@@ -85,7 +87,8 @@ public:
         switch (kind) {
             case Kind::kPut:
             case Kind::kPush:
-            case Kind::kSignal: return source.size();
+            case Kind::kSignal:
+            case Kind::kCall: return source.size();
             case Kind::kGet: return destination.size();
             case Kind::kPop: return std::min<uint64_t>(destination.size(), kMessageBytesMax);
             case Kind::kFetch: return width;

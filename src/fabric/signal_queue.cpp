@@ -10,9 +10,9 @@
 #include "base/units.hpp"
 #include "sys/clock.hpp"
 #include "sys/lock.hpp"
+#include "sys/own_thread_id.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
-#include "sys/thread_state.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -32,6 +32,14 @@ int ms_until(uint64_t deadline_ns, uint64_t now_ns) noexcept {
 }
 
 }  // namespace
+
+// Of a thread that was interrupted at some time.
+struct SignalQueue::EndOfThread {
+    bool is_awaited = false;
+    ~EndOfThread() {
+        if (is_awaited) on_end_of_thread();
+    }
+};
 
 Result<std::unique_ptr<SignalQueue>> SignalQueue::open(ExposedRegions& regions, size_t bytes) {
     const size_t whole = (bytes + kOsPageBytes - 1) / kOsPageBytes * kOsPageBytes;
@@ -83,7 +91,9 @@ Result<void> SignalQueue::interrupt_this_thread() {
     action.sa_flags = SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     sigaction(Fifo::kBellSignal, &action, nullptr);
-    thread_.store(sys::current_thread_id());
+    static thread_local EndOfThread end_of_thread;
+    end_of_thread.is_awaited = true;
+    thread_.store(sys::own_thread_id());
     hang_bell();
     // What came before.
     poll();
@@ -96,7 +106,7 @@ void SignalQueue::stop_interrupting() noexcept {
     hang_bell();
     SignalQueue* self = this;
     if (!interrupting.compare_exchange_strong(self, nullptr)) return;
-    while (running_handlers.load() != 0 && handler_thread.load() != sys::current_thread_id()) {
+    while (running_handlers.load() != 0 && handler_thread.load() != sys::own_thread_id()) {
         sys::yield_for_us(kYield_us);
     }
 }
@@ -104,13 +114,24 @@ void SignalQueue::stop_interrupting() noexcept {
 void SignalQueue::on_bell(int) noexcept {
     const int saved_errno = errno;
     running_handlers.fetch_add(1);
-    handler_thread.store(sys::current_thread_id());
+    handler_thread.store(sys::own_thread_id());
     if (SignalQueue* const queue = interrupting.load(); queue != nullptr) {
         queue->hang_bell();
         queue->run_handlers();
     }
     running_handlers.fetch_sub(1);
     errno = saved_errno;
+}
+
+// Its number may be given to another thread, which expects no handlers.
+void SignalQueue::on_end_of_thread() noexcept {
+    running_handlers.fetch_add(1);
+    handler_thread.store(sys::own_thread_id());
+    SignalQueue* const queue = interrupting.load();
+    if (queue != nullptr && queue->thread_.load() == sys::own_thread_id()) {
+        queue->stop_interrupting();
+    }
+    running_handlers.fetch_sub(1);
 }
 
 void SignalQueue::hang_bell() noexcept {

@@ -51,8 +51,8 @@ public:
     // thread; one that runs the handler before may run it still.
     hanare_status set_handler(uint32_t number, Handler handler, void* context);
 
-    // From now on handlers run in the calling thread, whatever it does.  BUSY: another queue of
-    // this process does that, or the program uses the signal Fifo::kBellSignal.
+    // From now on, until it ends, handlers run in the calling thread, whatever it does.  BUSY:
+    // another queue of this process does that, or the program uses the signal Fifo::kBellSignal.
     Result<void> interrupt_this_thread();
     // From now on they run in poll() and wait() only.  Waits for a handler that runs in another
     // thread.
@@ -79,7 +79,9 @@ private:
           region_(region),
           capability_(capability) {}
 
+    struct EndOfThread;
     static void on_bell(int) noexcept;
+    static void on_end_of_thread() noexcept;
     void hang_bell() noexcept;
     uint32_t run_handlers() noexcept;
     bool has_handled() noexcept;

@@ -17,11 +17,16 @@ constexpr uint64_t kQueuePatience_ns = 20'000;
 }  // namespace
 
 TcpConnection::TcpConnection(std::unique_ptr<Transport> transport, ExposedRegions& regions,
-                             std::optional<Handshake> handshake)
+                             Caller caller, std::optional<Handshake> handshake)
     : transport_(std::move(transport)),
       regions_(regions),
+      caller_(caller),
       handshake_(std::move(handshake)),
       out_(std::make_unique<std::byte[]>(kAnswersBytes + kRequestBytesMax)) {}
+
+TcpConnection::~TcpConnection() {
+    if (has_called_) caller_.handler->caller_left(caller_.number);
+}
 
 TcpConnection::Outcome TcpConnection::serve() noexcept {
     if (handshake_) {
@@ -112,7 +117,7 @@ bool TcpConnection::begin_request() noexcept {
         return false;
     }
     const uint32_t carried = carried_bytes(request_);
-    const bool goes_as_a_whole = carried <= kSmallBytes || is_on_queue(request_.kind);
+    const bool goes_as_a_whole = carried <= kSmallBytes || request_.kind != Kind::kPut;
     if (goes_as_a_whole && in_bytes() < sizeof request_ + carried) return false;
     in_begin_ += sizeof request_;
     ++requests_;
@@ -123,6 +128,7 @@ bool TcpConnection::begin_request() noexcept {
         case Kind::kPush:
         case Kind::kSignal: push(); break;
         case Kind::kPop: pop(); break;
+        case Kind::kCall: call(); break;
     }
     return true;
 }
@@ -193,6 +199,21 @@ void TcpConnection::pop() noexcept {
         regions_, request_.capability, {behind_header, request_.bytes}, bytes, kQueuePatience_ns);
     const auto brought = static_cast<uint32_t>(status == HANARE_STATUS_OK ? bytes : 0);
     answer(status, brought, bytes);
+    out_end_ += brought;
+}
+
+void TcpConnection::call() noexcept {
+    const std::span<const std::byte> question(in_.data() + in_begin_, request_.bytes);
+    in_begin_ += request_.bytes;
+    if (caller_.handler == nullptr) return answer(HANARE_STATUS_NOT_SUPPORTED);
+    has_called_ = true;
+    size_t bytes = 0;
+    const std::span<std::byte> room(out_.get() + out_end_ + sizeof(AnswerHeader),
+                                    brought_bytes_max(request_));
+    const hanare_status status =
+        caller_.handler->answer_call(caller_.number, question, room, bytes);
+    const auto brought = static_cast<uint32_t>(status == HANARE_STATUS_OK ? bytes : 0);
+    answer(status, brought, brought);
     out_end_ += brought;
 }
 

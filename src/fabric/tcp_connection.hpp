@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "fabric/call_handler.hpp"
 #include "fabric/exposed_regions.hpp"
 #include "fabric/handshake.hpp"
 #include "fabric/transport.hpp"
@@ -26,8 +27,12 @@ namespace hanare::fabric {
 class TcpConnection {
 public:
     // `handshake`, if there is one, comes first.
-    TcpConnection(std::unique_ptr<Transport> transport, ExposedRegions& regions,
+    TcpConnection(std::unique_ptr<Transport> transport, ExposedRegions& regions, Caller caller = {},
                   std::optional<Handshake> handshake = {});
+    // Its caller is told.
+    ~TcpConnection();
+    TcpConnection(const TcpConnection&) = delete;
+    TcpConnection& operator=(const TcpConnection&) = delete;
 
     const Transport& transport() const noexcept { return *transport_; }
     Transport& transport() noexcept { return *transport_; }
@@ -68,12 +73,15 @@ private:
     void fetch() noexcept;
     void push() noexcept;
     void pop() noexcept;
+    void call() noexcept;
     void answer(hanare_status status, uint32_t bytes = 0, uint64_t value = 0) noexcept;
     void send_with(std::span<std::byte> data) noexcept;
     bool flush() noexcept;
 
     const std::unique_ptr<Transport> transport_;
     ExposedRegions& regions_;
+    const Caller caller_;
+    bool has_called_ = false;
     std::optional<Handshake> handshake_;
     bool is_broken_ = false;
     bool was_served_ = false;

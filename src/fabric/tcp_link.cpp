@@ -20,6 +20,9 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 // Requests that go to the kernel together, and answers that a thread takes before it looks whether
 // its own was among them.
 constexpr uint64_t kBatchMax = 8;
+// Of an operation that takes several requests: what goes with a header into one segment over
+// loopback (65483 bytes).  Where a few bytes of each begin a second one, twice as many come.
+constexpr uint64_t kPortionBytes = 60 * 1024;
 constexpr int kAnswersMax = 64;
 constexpr int kRoundsMax = 4;
 
@@ -27,8 +30,17 @@ constexpr int kRoundsMax = 4;
 // most.
 constexpr int kSliceMs = 20;
 
+// How often who waits looks whether the peer's machine answers.
+constexpr uint64_t kLook_ns = 1000 * kNsPerMs;
+
+// What a request of an operation of that many bytes is about, at most.
+uint64_t portion_of(uint64_t bytes) noexcept {
+    return bytes <= kRequestBytesMax ? kRequestBytesMax : kPortionBytes;
+}
+
 uint64_t requests_for(uint64_t bytes) noexcept {
-    return std::max<uint64_t>(1, (bytes + kRequestBytesMax - 1) / kRequestBytesMax);
+    const uint64_t portion = portion_of(bytes);
+    return std::max<uint64_t>(1, (bytes + portion - 1) / portion);
 }
 
 // The rest of `part` behind its first `*skipped` bytes, of which it takes what it has.
@@ -122,7 +134,7 @@ bool TcpLink::make_request() noexcept {
     Operation& operation = *first_;
     const uint64_t begin = operation.requested_bytes_;
     const auto bytes =
-        static_cast<uint32_t>(std::min<uint64_t>(operation.bytes() - begin, kRequestBytesMax));
+        static_cast<uint32_t>(std::min(operation.bytes() - begin, portion_of(operation.bytes())));
     const uint64_t in_flight = bytes_in_flight_.load(std::memory_order_relaxed);
     if (in_flight != 0 && in_flight + bytes > kBytesInFlightMax) return false;
 
@@ -141,6 +153,9 @@ bool TcpLink::make_request() noexcept {
         made.header.width = static_cast<uint8_t>(operation.width | (operation.wakes ? kWakes : 0));
         made.header.operand = operation.operand;
         made.header.compare = operation.compare;
+    }
+    if (operation.kind == Kind::kCall) {
+        made.header.operand = std::min<uint64_t>(operation.destination.size(), kMessageBytesMax);
     }
     seal(made.header);
     bytes_in_flight_.fetch_add(made.cost(), std::memory_order_relaxed);
@@ -222,11 +237,12 @@ void TcpLink::try_to_pump() noexcept {
 
 // Where the data of a successful answer belongs.
 std::span<std::byte> TcpLink::destination_of(const Request& request) noexcept {
-    if (request.header.kind != Kind::kGet && request.header.kind != Kind::kPop) return {};
+    const size_t bytes = brought_bytes_max(request.header);
+    if (bytes == 0) return {};
     if (request.operation == nullptr) {
-        return {early_.get() + kEarlyBytes + kRequestBytesMax, request.header.bytes};
+        return {early_.get() + kEarlyBytes + kRequestBytesMax, bytes};
     }
-    return request.operation->destination.subspan(request.begin, request.header.bytes);
+    return request.operation->destination.subspan(request.begin, bytes);
 }
 
 // Goes on with the oldest request's answer.  False: nothing has come, or it is of no more use.
@@ -322,7 +338,9 @@ bool TcpLink::is_answer_to(const Request& request, uint64_t number) const noexce
     switch (header.kind) {
         case Kind::kGet: return header.bytes == request.header.bytes;
         case Kind::kPop:
-            return header.bytes == header.value && header.bytes <= request.header.bytes;
+        case Kind::kCall:
+            return header.bytes == header.value &&
+                   header.bytes <= brought_bytes_max(request.header);
         default: return header.bytes == 0;
     }
 }
@@ -369,19 +387,22 @@ bool TcpLink::turn(const Operation& operation) noexcept {
 bool TcpLink::test(Operation& operation) noexcept {
     if (operation.is_done()) return true;
     const sys::SignalBlock no_signals;
-    if (!turn(operation) && sys::now_ns() >= operation.deadline_ns) cancel(operation);
+    if (turn(operation)) return true;
+    const uint64_t now = sys::now_ns();
+    look_after_peer(now);
+    if (now >= operation.deadline_ns) cancel(operation);
     return operation.is_done();
 }
 
 // Looks for a while whether it is done.
 void TcpLink::spin(Operation& operation) noexcept {
     const uint64_t begin_ns = sys::now_ns();
-    uint64_t now = begin_ns;
-    while (!turn(operation) && now < operation.deadline_ns && now - begin_ns < spin_ns_) {
+    for (uint64_t now = begin_ns; !turn(operation); now = sys::now_ns()) {
+        look_after_peer(now);
+        if (now >= operation.deadline_ns) return cancel(operation);
+        if (now - begin_ns >= spin_ns_) return;
         __builtin_ia32_pause();
-        now = sys::now_ns();
     }
-    if (now >= operation.deadline_ns) cancel(operation);
 }
 
 hanare_status TcpLink::wait(Operation& operation) noexcept {
@@ -390,9 +411,16 @@ hanare_status TcpLink::wait(Operation& operation) noexcept {
             const sys::SignalBlock no_signals;
             spin(operation);
         }
-        if (!operation.is_done()) sleep(operation);
+        if (!operation.is_done()) sleep(operation, operation.deadline_ns);
     }
     return operation.status();
+}
+
+bool TcpLink::wait_until(Operation& operation, uint64_t until_ns) noexcept {
+    while (!test(operation) && sys::now_ns() < until_ns) {
+        sleep(operation, std::min(until_ns, operation.deadline_ns));
+    }
+    return operation.is_done();
 }
 
 hanare_status TcpLink::carry_out(Operation& operation) noexcept {
@@ -404,9 +432,9 @@ hanare_status TcpLink::carry_out(Operation& operation) noexcept {
     return wait(operation);
 }
 
-// Until something has happened that may concern the operation, or its deadline, or for a while.
-void TcpLink::sleep(const Operation& operation) noexcept {
-    const int timeout_ms = ms_until(operation.deadline_ns);
+// Until something has happened that may concern the operation, or that time, or for a while.
+void TcpLink::sleep(const Operation& operation, uint64_t until_ns) noexcept {
+    const int timeout_ms = ms_until(until_ns);
     followers_.fetch_add(1);
     const uint32_t seen = turns_.load();
     if (!operation.is_done() && !has_something_to_do()) {
@@ -433,6 +461,13 @@ void TcpLink::lead(const Operation& operation, int timeout_ms) noexcept {
     transport_->wait({.to_read = reads, .to_write = is_full_.load()}, timeout_ms, nudge_.number());
 }
 
+void TcpLink::await(int other, int timeout_ms) noexcept {
+    const sys::SignalBlock no_signals;
+    if (is_lost() || has_something_to_do()) return;
+    const bool reads = !has_early_.load();
+    transport_->wait({.to_read = reads, .to_write = is_full_.load()}, timeout_ms, other);
+}
+
 // Without any event that would end a sleep.
 bool TcpLink::has_something_to_do() const noexcept {
     if (is_broken_.load()) return true;
@@ -448,6 +483,12 @@ void TcpLink::tell_sleepers() noexcept {
 }
 
 // ---- failing
+
+void TcpLink::look_after_peer(uint64_t now_ns) noexcept {
+    uint64_t looked = looked_ns_.load(std::memory_order_relaxed);
+    if (now_ns - looked < kLook_ns || !looked_ns_.compare_exchange_strong(looked, now_ns)) return;
+    if (transport_->delivery() == sys::Delivery::kUnanswered) is_broken_.store(true);
+}
 
 // Nobody is interested in its answers any more, and no request is made for it.
 void TcpLink::drop(Operation& operation, hanare_status status) noexcept {

@@ -5,6 +5,9 @@
 // waits receives, for all.  Answers come in the order of the requests, so that what a get brings is
 // received straight into its destination.
 //
+// A peer whose machine or network is gone is lost within some fifteen seconds, to whoever waits or
+// tests; one that is stopped only makes deadlines pass.
+//
 // Any thread; async-signal-safe, nothing allocates.  Operations that were posted are done before
 // the link ends.
 #pragma once
@@ -63,6 +66,14 @@ public:
     hanare_status carry_out(Operation& operation) noexcept override;
     void end() noexcept override;
     bool is_lost() const noexcept override { return lost_.load(std::memory_order_acquire); }
+    // Until it is done or that time has come, which ends nothing; whether it is done.
+    bool wait_until(Operation& operation, uint64_t until_ns) noexcept;
+    // For who alone uses the link, and waits for other things as well: sleeps until something can
+    // be done for what was posted (test()), `other` is readable, or the time is over.
+    void await(int other, int timeout_ms) noexcept;
+    // In the child of a fork: closes the connection there, which stays the parent's.  Of no more
+    // use then; async-signal-safe.
+    void abandon_in_child() noexcept { transport_->abandon_in_child(); }
     // Whether everything that this thread has posted has taken effect, and what it knows others to
     // have posted.
     bool is_idle() const noexcept {
@@ -109,11 +120,12 @@ private:
 
     void spin(Operation& operation) noexcept;
     bool turn(const Operation& operation) noexcept;
-    void sleep(const Operation& operation) noexcept;
+    void sleep(const Operation& operation, uint64_t until_ns) noexcept;
     void lead(const Operation& operation, int timeout_ms) noexcept;
     bool has_something_to_do() const noexcept;
     void tell_sleepers() noexcept;
 
+    void look_after_peer(uint64_t now_ns) noexcept;
     void cancel(Operation& operation) noexcept;
     void lose() noexcept HANARE_REQUIRES(send_lock_, receive_lock_);
     void drop(Operation& operation, hanare_status status) noexcept
@@ -123,6 +135,7 @@ private:
     const uint64_t spin_ns_;
     std::atomic<bool> lost_{false};
     std::atomic<bool> is_broken_{false};     // the socket; lose() follows
+    std::atomic<uint64_t> looked_ns_{0};     // whether the peer answers
     std::atomic<bool> has_unsent_{false};    // requests, or operations without all of theirs
     std::atomic<bool> is_full_{false};       // the socket, for sending
     std::atomic<bool> has_early_{false};     // something in early_

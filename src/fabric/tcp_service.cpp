@@ -19,10 +19,13 @@ constexpr uint32_t kLocalListener = UINT32_MAX - 2;
 // How often only who was served last is looked at, before all are.
 constexpr uint32_t kLooksAtLatest = 8;
 constexpr uint32_t kYield_us = 1000;
-// Who is always busy looks after strangers, too.
+// Who is always busy looks after strangers, and who has gone, too.
 constexpr uint32_t kLooksUntilStrangers = 1 << 16;
-// How often who sleeps looks whether strangers take too long.
+// How often who sleeps looks whether strangers take too long, and whether machines that have to
+// take answers are still there.
 constexpr int kStrangersLookMs = 500;
+constexpr int kGoneLookMs = 2000;
+constexpr uint64_t kNsPerMs = 1'000'000;
 
 using For = sys::ReadySet::For;
 
@@ -73,7 +76,7 @@ void TcpService::run() noexcept {
     if (local_listener_.is_open()) regions_.begin_to_serve();
     uint64_t served_ns = sys::now_ns();
     while (!is_ending_.load(std::memory_order_relaxed)) {
-        if (looks_ % kLooksUntilStrangers == 0) drop_late_strangers();
+        if (looks_ % kLooksUntilStrangers == 0) drop_whom_to_wait_for_no_more();
         if (look()) {
             served_ns = sys::now_ns();
         } else if (sys::now_ns() - served_ns < spin_ns_) {
@@ -81,8 +84,7 @@ void TcpService::run() noexcept {
         } else if (look_everywhere()) {
             served_ns = sys::now_ns();
         } else if (may_sleep()) {
-            const int timeout_ms = drop_late_strangers() ? kStrangersLookMs : -1;
-            sys::wait_until_readable(ready_.number(), -1, timeout_ms);
+            sys::wait_until_readable(ready_.number(), -1, drop_whom_to_wait_for_no_more());
         }
     }
     if (local_listener_.is_open()) regions_.end_serving();
@@ -174,19 +176,32 @@ void TcpService::limit_strangers() noexcept {
     if (strangers >= kStrangersMax) drop(*oldest);
 }
 
-// Whether there are others, to look after again.
-bool TcpService::drop_late_strangers() noexcept {
-    bool are_there_others = false;
+// Strangers that say nothing, and peers whose machine or network is gone.  In how many milliseconds
+// to look after the others again; negative: never, the kernel looks after them.
+int TcpService::drop_whom_to_wait_for_no_more() noexcept {
     const uint64_t now = sys::now_ns();
+    const bool looks = now - looked_ns_ >= kGoneLookMs * kNsPerMs;
+    if (looks) looked_ns_ = now;
+    bool are_there_strangers = false;
+    bool are_there_others = false;
     for (Peer& peer : peers_) {
-        if (!peer.is_stranger()) continue;
-        if (now - peer.arrival_ns > stranger_ns_) {
+        const bool is_stranger = peer.is_stranger();
+        const bool is_late = is_stranger && now - peer.arrival_ns > stranger_ns_;
+        if (is_late || (looks && peer.is_answered && has_gone(peer))) {
             drop(peer);
-        } else {
-            are_there_others = true;
+            continue;
         }
+        are_there_strangers = are_there_strangers || is_stranger;
+        are_there_others = are_there_others || peer.is_answered;
     }
-    return are_there_others;
+    if (are_there_strangers) return kStrangersLookMs;
+    return are_there_others ? kGoneLookMs : -1;
+}
+
+bool TcpService::has_gone(Peer& peer) noexcept {
+    const sys::Delivery delivery = peer.connection->transport().delivery();
+    if (delivery == sys::Delivery::kDone) peer.is_answered = false;
+    return delivery == sys::Delivery::kUnanswered;
 }
 
 void TcpService::add(sys::FileDescriptor socket) {
@@ -198,12 +213,13 @@ void TcpService::add(sys::FileDescriptor socket) {
         if (!begun) return;
         handshake.emplace(std::move(*begun));
     }
-    auto connection = std::make_unique<TcpConnection>(
-        std::make_unique<Transport>(std::move(socket)), regions_, std::move(handshake));
+    auto connection =
+        std::make_unique<TcpConnection>(std::make_unique<Transport>(std::move(socket)), regions_,
+                                        Caller{calls_, ++arrivals_}, std::move(handshake));
     const uint32_t number = free_place();
     if (ready_.add(connection->descriptor(), number, For::kReading) != 0) return;
     peers_[number] = {
-        .connection = std::move(connection), .arrival = ++arrivals_, .arrival_ns = sys::now_ns()};
+        .connection = std::move(connection), .arrival = arrivals_, .arrival_ns = sys::now_ns()};
 }
 
 uint32_t TcpService::free_place() {
@@ -229,6 +245,7 @@ void TcpService::drop(Peer& peer) noexcept {
     sys::shut_down(descriptor);
     peer.greeting.reset();
     peer.connection.reset();
+    peer.is_answered = false;
 }
 
 void TcpService::greet(uint32_t number) noexcept {
@@ -239,7 +256,8 @@ void TcpService::greet(uint32_t number) noexcept {
     try {
         auto transport = peer.greeting->take_transport();
         peer.greeting.reset();
-        peer.connection = std::make_unique<TcpConnection>(std::move(transport), regions_);
+        peer.connection = std::make_unique<TcpConnection>(std::move(transport), regions_,
+                                                          Caller{calls_, peer.arrival});
         leave(number);
     } catch (const std::bad_alloc&) {
         // Closed with the transport.
@@ -280,6 +298,7 @@ bool TcpService::serve(uint32_t number) noexcept {
     note_more(peer, has_more);
     const bool was_served = peer.connection->take_served();
     if (was_served) {
+        peer.is_answered = !transport.is_in_memory();
         make_latest(number);
     } else if (number != latest_) {
         // It may have rung, and what it rang for have been done before.

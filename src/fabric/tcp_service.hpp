@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "fabric/call_handler.hpp"
 #include "fabric/exposed_regions.hpp"
 #include "fabric/local_greeting.hpp"
 #include "fabric/secret.hpp"
@@ -40,6 +41,8 @@ public:
         uint32_t spin_us = 0;
         // How long who has not shown that it knows the secret, or said what it wants, may take.
         int stranger_timeout_ms = 10'000;
+        // Who answers what peers ask; null: calls are not supported.  It outlives the service.
+        CallHandler* calls = nullptr;
     };
     static Result<std::unique_ptr<TcpService>> open(const Settings& settings,
                                                     ExposedRegions& regions);
@@ -58,7 +61,8 @@ private:
         std::unique_ptr<LocalGreeting> greeting = {};  // becomes a connection, or ends
         std::unique_ptr<TcpConnection> connection = {};
         bool waits_to_write = false;
-        bool has_more = false;  // which its socket does not show
+        bool has_more = false;     // which its socket does not show
+        bool is_answered = false;  // since its kernel was known to have all answers
         uint64_t arrival = 0;
         uint64_t arrival_ns = 0;
 
@@ -75,6 +79,7 @@ private:
                                                                        : Protection::kSealed)),
           spin_ns_(uint64_t{settings.spin_us} * 1000),
           stranger_ns_(static_cast<uint64_t>(settings.stranger_timeout_ms) * 1'000'000),
+          calls_(settings.calls),
           end_(std::move(end)) {}
 
     Result<void> listen(const Settings& settings);
@@ -86,7 +91,8 @@ private:
     void accept_local() noexcept;
     void turn_away(const sys::FileDescriptor& listener) noexcept;
     void limit_strangers() noexcept;
-    bool drop_late_strangers() noexcept;
+    int drop_whom_to_wait_for_no_more() noexcept;
+    bool has_gone(Peer& peer) noexcept;
     void note_more(Peer& peer, bool has_more) noexcept;
     void drop(Peer& peer) noexcept;
     void add(sys::FileDescriptor socket);
@@ -102,6 +108,7 @@ private:
     const Protection protection_;
     const uint64_t spin_ns_;
     const uint64_t stranger_ns_;
+    CallHandler* const calls_;
     sys::EventFd end_;
     std::atomic<bool> is_ending_{false};
     sys::FileDescriptor listener_;
@@ -114,6 +121,7 @@ private:
     uint32_t latest_ = 0;  // who was served last
     uint32_t with_more_ = 0;
     uint32_t looks_ = 0;
+    uint64_t looked_ns_ = 0;  // whether peers' machines answer
 };
 
 }  // namespace hanare::fabric

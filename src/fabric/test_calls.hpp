@@ -50,6 +50,12 @@ struct Fetch : Call {
     }
 };
 
+struct Ask : Call {
+    Ask(std::span<const std::byte> question, std::span<std::byte> room) : Call(Kind::kCall, {}, 0) {
+        source = question;
+        destination = room;
+    }
+};
 struct Push : Call {
     Push(const Capability& key, std::span<const std::byte> message) : Call(Kind::kPush, key, 0) {
         source = message;

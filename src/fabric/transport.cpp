@@ -8,6 +8,7 @@
 
 #include "fabric/frame_cipher.hpp"
 #include "sys/descriptor_passing.hpp"
+#include "sys/lock.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -16,6 +17,10 @@ namespace {
 using Length = uint32_t;
 constexpr size_t kAroundFrame = sizeof(Length) + FrameCipher::kTagBytes;
 constexpr size_t kSealedBytesMax = Transport::kFrameBytesMax + kAroundFrame;
+
+// A bell for which the kernel has no memory.
+constexpr uint32_t kBellAttempts = 20;
+constexpr uint32_t kBellPause_us = 100;
 
 }  // namespace
 
@@ -205,10 +210,17 @@ ptrdiff_t Transport::take_plain(std::span<const sys::Part> parts) noexcept {
 
 bool Transport::has_in_ring() const noexcept { return !rings_->in.is_empty(); }
 
-// Where the socket is full of bells the peer has one.
+// Where the socket is full of bells the peer has one that it has not read (EAGAIN); where it is
+// closed that shows.  Only without memory of the kernel's could a sleeper miss it, and wait for
+// ever: that ends the connection, which both sides notice.
 void Transport::ring_bell() noexcept {
     constexpr std::byte kBell[1] = {};
-    sys::send_message(socket_.number(), kBell);
+    for (uint32_t attempt = 0; attempt < kBellAttempts; ++attempt) {
+        const int error = sys::send_message(socket_.number(), kBell);
+        if (error != ENOBUFS && error != ENOMEM) return;
+        sys::yield_for_us(kBellPause_us);
+    }
+    sys::shut_down(socket_.number());
 }
 
 ptrdiff_t Transport::send_in_memory(std::span<const sys::Part> parts) noexcept {

@@ -48,6 +48,8 @@ public:
     Result<void> seal_with(const SessionKeys& keys, Handshake::Side side, Opening opening);
 
     int descriptor() const noexcept { return socket_.number(); }
+    // In the child of a fork, where nothing else is called any more.
+    void abandon_in_child() noexcept { socket_.close(); }
 
     // How much was taken, which may wait in a buffer for flush(); -EAGAIN: nothing goes at the
     // moment; another negative errno value: never again.
@@ -59,6 +61,12 @@ public:
     // Whether receive() would have something though the socket has nothing.  Any thread.
     bool has_received() const noexcept {
         return rings_ != nullptr ? has_in_ring() : has_received_.load();
+    }
+
+    // Whether the peer's machine does not answer to what was sent, which the kernel alone would
+    // take a quarter of an hour to find (sys::delivery_to); for who waits, once in a while.
+    sys::Delivery delivery() const noexcept {
+        return rings_ != nullptr ? sys::Delivery::kDone : sys::delivery_to(socket_.number());
     }
 
     // Sleeps until there may be something to receive, or room to send, or `other` is readable, or
@@ -85,7 +93,7 @@ private:
     ptrdiff_t open_frame(std::span<const sys::Part> parts) noexcept;
     ptrdiff_t take_plain(std::span<const sys::Part> parts) noexcept;
 
-    const sys::FileDescriptor socket_;
+    sys::FileDescriptor socket_;
     std::unique_ptr<Sealed> sealed_;
     std::unique_ptr<Rings> rings_;
     std::atomic<bool> has_received_{false};

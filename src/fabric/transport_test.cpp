@@ -15,7 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.hpp"
+#include "base/units.hpp"
 #include "fabric/frame_cipher.hpp"
+#include "sys/inject.hpp"
+#include "sys/shared_memory.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -163,6 +166,73 @@ TEST(Transport, LengthsThatCannotBe) {
         EXPECT_EQ(received_of(bytes, received), -EBADMSG) << length;
         EXPECT_TRUE(received.empty());
     }
+}
+
+// ---- through memory
+
+struct RingPair {
+    RingPair() {
+        int ends[2];
+        EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+        const sys::FileDescriptor file = sys::create_shared_memory(Transport::kSharedBytes).value();
+        source.emplace(sys::FileDescriptor(ends[0]), map(file), Handshake::Side::kSource);
+        target.emplace(sys::FileDescriptor(ends[1]), map(file), Handshake::Side::kTarget);
+    }
+    ~RingPair() { sys::inject::disarm_all(); }
+    static sys::Mapping map(const sys::FileDescriptor& file) {
+        sys::Mapping memory = sys::Mapping::reserve(Transport::kSharedBytes, kOsPageBytes).value();
+        EXPECT_TRUE(sys::map_shared(memory, file));
+        return memory;
+    }
+    // The target has said that it sleeps; whether it would wake.
+    bool is_woken_by_a_byte() {
+        EXPECT_FALSE(target->ask_for_bell({.to_read = true}));
+        std::byte byte{5};
+        const sys::Part part = {&byte, 1};
+        EXPECT_EQ(source->send({&part, 1}), 1);
+        return sys::wait_for_socket(target->descriptor(), {.to_read = true}, 5000).to_read;
+    }
+    ptrdiff_t received() {
+        target->take_bells();
+        std::byte byte{0};
+        const sys::Part part = {&byte, 1};
+        return target->receive({&part, 1});
+    }
+    std::optional<Transport> source;
+    std::optional<Transport> target;
+};
+
+TEST(RingTransport, ABellForWhichThereIsNoMemoryIsRungAgain) {
+    RingPair pair;
+    for (const int error : {ENOBUFS, ENOMEM}) {
+        sys::inject::arm(sys::inject::Call::kMessage, error, 0, 5);
+        EXPECT_TRUE(pair.is_woken_by_a_byte());
+        EXPECT_EQ(pair.received(), 1);
+        EXPECT_EQ(pair.received(), -EAGAIN);
+    }
+}
+
+// Nobody waits for one that does not come.
+TEST(RingTransport, ABellThatCannotBeRungEndsTheConnection) {
+    RingPair pair;
+    sys::inject::arm(sys::inject::Call::kMessage, ENOBUFS);
+    EXPECT_TRUE(pair.is_woken_by_a_byte());
+    EXPECT_EQ(pair.received(), 1);
+    EXPECT_EQ(pair.received(), 0);
+}
+
+// A socket that is full of bells wakes its reader.
+TEST(RingTransport, MoreBellsThanTheSocketHolds) {
+    RingPair pair;
+    std::byte byte{5};
+    const sys::Part part = {&byte, 1};
+    for (int i = 0; i < 5000; ++i) {
+        pair.target->ask_for_bell({.to_read = true});
+        ASSERT_EQ(pair.source->send({&part, 1}), 1);
+    }
+    EXPECT_TRUE(sys::wait_for_socket(pair.target->descriptor(), {.to_read = true}, 5000).to_read);
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(pair.received(), 1);
+    EXPECT_EQ(pair.received(), -EAGAIN);
 }
 
 }  // namespace

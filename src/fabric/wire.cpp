@@ -47,6 +47,9 @@ bool is_plausible(const RequestHeader& header) noexcept {
         case Kind::kPush:
         case Kind::kPop:
         case Kind::kSignal: return header.bytes <= kMessageBytesMax && header.offset == 0;
+        case Kind::kCall:
+            return header.bytes <= kMessageBytesMax && header.operand <= kMessageBytesMax &&
+                   header.offset == 0;
         case Kind::kFetch:
             return is_fetch(header.fetch_op, header.width & ~kWakes) &&
                    header.bytes == (header.width & ~kWakes);

@@ -32,7 +32,7 @@ struct RequestHeader {
     uint32_t check = 0;     // CRC-32C of the header, with 0 here
     Capability capability = {};
     uint64_t offset = 0;
-    uint64_t operand = 0;
+    uint64_t operand = 0;  // of a call: bytes that there is room for in the answer
     uint64_t compare = 0;
 };
 static_assert(sizeof(RequestHeader) == 72);
@@ -41,8 +41,8 @@ struct AnswerHeader {
     uint8_t version = kWireVersion;
     Kind kind = Kind::kPut;
     int16_t status = 0;
-    uint32_t bytes = 0;  // of what follows: what a get or pop that succeeded brings, else 0
-    uint64_t value = 0;  // of a fetch-op the word before, of a pop the bytes of the message
+    uint32_t bytes = 0;  // of what follows: what a get, pop or call that succeeded brings, else 0
+    uint64_t value = 0;  // of a fetch-op the word before, of a pop or call those of what it brings
     uint32_t sequence = 0;
     uint32_t check = 0;
 };
@@ -60,9 +60,18 @@ bool is_plausible(const RequestHeader& header) noexcept;
 bool is_known_status(int16_t status) noexcept;
 // What follows a request.
 inline uint32_t carried_bytes(const RequestHeader& header) noexcept {
-    const bool carries =
-        header.kind == Kind::kPut || header.kind == Kind::kPush || header.kind == Kind::kSignal;
+    const bool carries = header.kind == Kind::kPut || header.kind == Kind::kPush ||
+                         header.kind == Kind::kSignal || header.kind == Kind::kCall;
     return carries ? header.bytes : 0;
+}
+// What follows its answer, at most.
+inline uint32_t brought_bytes_max(const RequestHeader& header) noexcept {
+    switch (header.kind) {
+        case Kind::kGet:
+        case Kind::kPop: return header.bytes;
+        case Kind::kCall: return static_cast<uint32_t>(header.operand);
+        default: return 0;
+    }
 }
 
 }  // namespace hanare::fabric

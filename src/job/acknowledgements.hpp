@@ -27,6 +27,7 @@ struct Failure {
     // As a word, which is 0 for none.  What cannot be a status becomes CORRUPT.
     uint64_t word() const noexcept;
     static Failure of(uint64_t word) noexcept;
+    static Failure of(const Error& error, uint32_t where) noexcept { return {error.status, where}; }
 };
 
 // Which slots are in use.  Any thread.

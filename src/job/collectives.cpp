@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/collectives.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <memory>
-#include <utility>
 
-#include "fabric/fifo.hpp"
-#include "job/notice.hpp"
 #include "sys/clock.hpp"
 
 namespace hanare::job {
@@ -17,8 +12,8 @@ namespace {
 
 // Telling others that a task is lost.
 constexpr uint64_t kSpread_ns = 1000 * kNsPerMs;
-// Acknowledging what was given up here.
-constexpr uint64_t kStale_ns = 1000 * kNsPerMs;
+// Of how many collectives it is kept why they have failed.
+constexpr size_t kFailedMax = 64;
 
 uint32_t rounds_for(uint32_t tasks) noexcept { return std::bit_width(tasks - 1); }
 
@@ -27,34 +22,7 @@ bool has_left(hanare_status status) noexcept {
     return status == HANARE_STATUS_PEER_LOST || status == HANARE_STATUS_BAD_KEY;
 }
 
-Failure failure_of(const Error& error, uint32_t rank) noexcept { return {error.status, rank}; }
-
 }  // namespace
-
-// Exposed as long as it lives, where children get or put it; and the slot of their
-// acknowledgements.
-struct Collectives::Family {
-    Family(Collectives& owner, const Tree::Place& where, uint64_t deadline)
-        : self(owner), place(where), deadline_ns(deadline) {}
-    ~Family() {
-        if (region) {
-            static_cast<void>(self.communicator_.exposures().regions().conceal(*region));
-        }
-        if (slot) self.slots_.give_back(*slot, expected);
-    }
-    Family(const Family&) = delete;
-    Family& operator=(const Family&) = delete;
-
-    std::atomic<uint32_t>& bits() const { return words().bits; }
-    AcknowledgementSlot& words() const { return self.communicator_.control().words().slots[*slot]; }
-
-    Collectives& self;
-    const Tree::Place& place;
-    const uint64_t deadline_ns;
-    std::optional<uint32_t> region;
-    std::optional<uint32_t> slot;
-    uint32_t expected = 0;
-};
 
 // ---- barrier
 
@@ -91,7 +59,7 @@ Failure Collectives::pass_round(uint32_t round, uint64_t deadline_ns) {
     const uint32_t from = (own + size - distance) % size;
 
     const auto way = communicator_.way_to(to, deadline_ns);
-    if (!way && way.error().status != HANARE_STATUS_PEER_LOST) return failure_of(way.error(), to);
+    if (!way && way.error().status != HANARE_STATUS_PEER_LOST) return Failure::of(way.error(), to);
     fabric::Operation arrival;
     arrival.kind = fabric::Kind::kFetch;
     // A swap, so that it may happen twice.
@@ -106,11 +74,16 @@ Failure Collectives::pass_round(uint32_t round, uint64_t deadline_ns) {
         (*way)->link->post(arrival);
     }
     std::atomic<uint32_t>& word = communicator_.control().words().barrier[round];
-    const Failure failure = lookout_.wait(
-        {.word = word,
-         .has_come = [&] { return static_cast<int32_t>(word.load() - barrier_) >= 0; },
-         .awaited = [&](std::vector<uint32_t>& ranks) { ranks.push_back(from); },
-         .deadline_ns = deadline_ns});
+    const Failure failure =
+        lookout_.wait({.word = word,
+                       .has_come =
+                           [&] {
+                               // Somebody may still wait for this task in an earlier collective.
+                               listen();
+                               return static_cast<int32_t>(word.load() - barrier_) >= 0;
+                           },
+                       .awaited = [&](std::vector<uint32_t>& ranks) { ranks.push_back(from); },
+                       .deadline_ns = deadline_ns});
     const hanare_status told = way ? (*way)->link->wait(arrival) : HANARE_STATUS_OK;
     if (!failure.is_none()) return failure;
     // What was not sent in time never will be: the round has to be passed again, or the other
@@ -119,36 +92,59 @@ Failure Collectives::pass_round(uint32_t round, uint64_t deadline_ns) {
     return {told, to};
 }
 
+Tree::Place Collectives::place_below(uint32_t root) const {
+    return Tree(communicator_.size(), kArity, root).place_of(communicator_.rank());
+}
+
 // ---- broadcast
 
 Result<void> Collectives::broadcast(std::span<std::byte> data, uint32_t root,
                                     uint64_t deadline_ns) {
-    HANARE_TRY(communicator_.check_rank(root));
+    HANARE_TRY(communicator_.check_process());
     const std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard) return fail(HANARE_STATUS_BUSY, "another thread is in a collective operation");
     ++number_;
+    // Without a root nobody knows who is below.
+    const Result<void> has_root = communicator_.check_rank(root);
+    const Result<void> is_good = has_root ? check_broadcast(data) : has_root;
+    if (!is_good) {
+        const Failure refused = Failure::of(is_good.error(), communicator_.rank());
+        if (has_root) tell_failure(place_below(root).children, refused);
+        end(refused);
+        return is_good;
+    }
     Failure failure = known_loss();
     if (failure.is_none()) failure = broadcast_now(data, root, deadline_ns);
+    end(failure);
     return outcome("broadcast", failure);
 }
 
+Result<void> Collectives::check_broadcast(std::span<const std::byte> data) const {
+    if (data.data() != nullptr || data.empty()) return {};
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "broadcast: data must not be NULL");
+}
+
 Failure Collectives::broadcast_now(std::span<std::byte> data, uint32_t root, uint64_t deadline_ns) {
-    const Tree::Place place =
-        Tree(communicator_.size(), kArity, root).place_of(communicator_.rank());
+    const Tree::Place place = place_below(root);
     if (place.parent) {
-        Received told;
-        Failure failure = take(Kind::kBroadcast, *place.parent, data.size(), deadline_ns, told);
-        if (!failure.is_none()) return failure;
-        failure = receive(told, data, deadline_ns);
-        const Failure told_parent = acknowledge(told.head, failure, deadline_ns);
-        if (!failure.is_none()) return failure;
-        if (!told_parent.is_none()) return told_parent;
+        const Failure failure = get_from(*place.parent, data, deadline_ns);
+        if (!failure.is_none()) {
+            tell_failure(place.children, failure);
+            return failure;
+        }
     }
     if (place.children.empty()) return {};
     Family family(*this, place, deadline_ns);
-    Failure failure = tell(family, Kind::kBroadcast, data, data.size());
-    if (failure.is_none()) failure = await(family);
-    return failure;
+    return pass_on(family, Kind::kBroadcast, data, data.size());
+}
+
+Failure Collectives::get_from(uint32_t parent, std::span<std::byte> data, uint64_t deadline_ns) {
+    Received told;
+    Failure failure = take(Kind::kBroadcast, parent, data.size(), deadline_ns, told);
+    if (!failure.is_none()) return failure;
+    failure = receive(told, data, deadline_ns);
+    const Failure told_parent = acknowledge(told.head, failure, deadline_ns);
+    return failure.is_none() ? told_parent : failure;
 }
 
 Failure Collectives::receive(const Received& told, std::span<std::byte> data,
@@ -164,19 +160,16 @@ Failure Collectives::receive(const Received& told, std::span<std::byte> data,
     get.destination = data;
     get.deadline_ns = deadline_ns;
     const auto got = communicator_.carry_out(told.head.parent, get);
-    return got ? Failure{} : failure_of(got.error(), told.head.parent);
+    return got ? Failure{} : Failure::of(got.error(), told.head.parent);
 }
 
 // ---- allgather
 
 Result<uint32_t> Collectives::allgather(std::span<const std::byte> own, std::span<std::byte> all,
                                         uint64_t deadline_ns) {
-    HANARE_TRY(communicator_.check_process());
-    const uint32_t size = communicator_.size();
-    if (all.size() / size != own.size() || all.size() % size != 0) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "allgather of %zu bytes from %u tasks into %zu bytes", own.size(), size,
-                    all.size());
+    if (const Result<void> is_good = check_allgather(own, all); !is_good) {
+        refuse_allgather(is_good.error().status);
+        return std::unexpected(is_good.error());
     }
     const std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard) return fail(HANARE_STATUS_BUSY, "another thread is in a collective operation");
@@ -186,20 +179,51 @@ Result<uint32_t> Collectives::allgather(std::span<const std::byte> own, std::spa
     ++number_;
     Failure failure = known_loss();
     if (failure.is_none()) failure = gather_now(all, own.size(), deadline_ns);
+    end(failure);
     ++number_;
-    if (failure.is_none()) failure = broadcast_now(all, 0, deadline_ns);
+    if (failure.is_none()) {
+        failure = broadcast_now(all, 0, deadline_ns);
+    } else {
+        tell_failure(place_below(0).children, failure);
+    }
+    end(failure);
     HANARE_TRY(outcome("allgather", failure));
     return number_;
 }
 
+Result<void> Collectives::check_allgather(std::span<const std::byte> own,
+                                          std::span<const std::byte> all) const {
+    HANARE_TRY(communicator_.check_process());
+    const uint32_t size = communicator_.size();
+    if (all.size() / size != own.size() || all.size() % size != 0) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "allgather of %zu bytes from %u tasks into %zu bytes", own.size(), size,
+                    all.size());
+    }
+    if (own.empty() || (own.data() != nullptr && all.data() != nullptr)) return {};
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "allgather: own and all must not be NULL");
+}
+
+void Collectives::refuse_allgather(hanare_status why) {
+    if (!communicator_.check_process()) return;
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard) return;  // BUSY, which is no collective
+    const Failure refused = {why, communicator_.rank()};
+    const std::vector<Tree::Child> children = place_below(0).children;
+    for (int step = 0; step < 2; ++step) {
+        ++number_;
+        tell_failure(children, refused);
+        end(refused);
+    }
+}
+
 // Up the tree of task 0, in which each leads a run of ranks: what it has then is a range of `all`.
 Failure Collectives::gather_now(std::span<std::byte> all, size_t own_bytes, uint64_t deadline_ns) {
-    const Tree::Place place = Tree(communicator_.size(), kArity, 0).place_of(communicator_.rank());
+    const Tree::Place place = place_below(0);
     Failure failure;
     if (!place.children.empty()) {
         Family family(*this, place, deadline_ns);
-        failure = tell(family, Kind::kGather, all, own_bytes);
-        if (failure.is_none()) failure = await(family);
+        failure = pass_on(family, Kind::kGather, all, own_bytes);
     }
     if (!place.parent) return failure;
     Received told;
@@ -219,142 +243,19 @@ Failure Collectives::give_up_to(const Received& told, std::span<std::byte> all,
     put.source = all.subspan(put.offset, place.tasks * own_bytes);
     put.deadline_ns = deadline_ns;
     const auto done = communicator_.carry_out(told.head.parent, put);
-    return done ? Failure{} : failure_of(done.error(), told.head.parent);
-}
-
-// ---- being told
-
-// What the parent says about this collective.
-Failure Collectives::take(Kind kind, uint32_t parent, uint64_t bytes, uint64_t deadline_ns,
-                          Received& told) {
-    std::erase_if(early_, [this](const auto& entry) {
-        if (!is_over(entry.first)) return false;
-        stale_.push_back(entry.second.head);
-        return true;
-    });
-    const Failure failure = lookout_.wait(
-        {.word = communicator_.control().words().collective_bell,
-         .has_come = [&] { return drain(), answer_stale(), early_.contains(number_); },
-         .awaited = [&](std::vector<uint32_t>& ranks) { ranks.push_back(parent); },
-         .deadline_ns = deadline_ns});
-    if (!failure.is_none()) return failure;
-    told = std::move(early_.extract(number_).mapped());
-    const Message& head = told.head;
-    if (head.parent != parent || head.slot >= ControlWords::kSlots || head.index >= kArity) {
-        return {HANARE_STATUS_CORRUPT, parent};
-    }
-    if (head.kind == kind && head.bytes == bytes) return {};
-    // The tasks do not call the same.
-    const Failure differs = {HANARE_STATUS_INVALID_ARGUMENT, communicator_.rank()};
-    acknowledge(head, differs, deadline_ns);
-    return differs;
-}
-
-void Collectives::drain() {
-    fabric::Fifo queue(communicator_.control().collectives());
-    std::byte room[fabric::kMessageBytesMax];
-    for (;;) {
-        size_t bytes = 0;
-        const hanare_status status = queue.pop(room, bytes);
-        // Longer than what any of us sends; BUSY: the bell rings again, or the next look finds it.
-        if (status != HANARE_STATUS_OK) return;
-        keep(std::span(room).first(bytes));
-    }
-}
-
-void Collectives::keep(std::span<const std::byte> message) {
-    Received received;
-    if (message.size() < sizeof received.head) return;
-    std::memcpy(&received.head, message.data(), sizeof received.head);
-    const auto data = message.subspan(sizeof received.head);
-    received.data.assign(data.begin(), data.end());
-    const uint32_t number = received.head.number;
-    if (is_over(number)) return stale_.push_back(received.head);
-    early_[number] = std::move(received);
-}
-
-// Told too late, about what this task has given up: who told it may still wait, and keeps a slot
-// for the acknowledgement.
-void Collectives::answer_stale() {
-    for (const Message& head : std::exchange(stale_, {})) {
-        if (head.slot >= ControlWords::kSlots || head.index >= kArity) continue;
-        acknowledge(head, {HANARE_STATUS_TIMEOUT, communicator_.rank()}, sys::now_ns() + kStale_ns);
-    }
-}
-
-Failure Collectives::acknowledge(const Message& message, const Failure& failure,
-                                 uint64_t deadline_ns) {
-    const auto way = communicator_.way_to(message.parent, deadline_ns);
-    if (!way) return failure_of(way.error(), message.parent);
-    Acknowledgement acknowledgement(
-        **way, {.rank = message.parent, .slot = message.slot, .index = message.index}, failure,
-        deadline_ns);
-    const hanare_status status = acknowledgement.finish();
-    // Once it knows, it may leave.
-    if (status == HANARE_STATUS_PEER_LOST) return {};
-    return {status, message.parent};
-}
-
-// ---- telling
-
-// Tells the children where the data is, or where it belongs.
-Failure Collectives::tell(Family& family, Kind kind, std::span<std::byte> data, uint64_t bytes) {
-    const uint32_t own = communicator_.rank();
-    const auto slot = slots_.take();
-    if (!slot) return failure_of(slot.error(), own);
-    family.slot = *slot;
-    Message head = {
-        .number = number_, .kind = kind, .parent = own, .slot = *slot, .bytes = bytes, .key = {}};
-    head.is_inline = kind == Kind::kBroadcast && data.size() <= kInlineBytesMax ? 1 : 0;
-    if (head.is_inline == 0 && !data.empty()) {
-        auto& regions = communicator_.exposures().regions();
-        const fabric::Rights rights = kind == Kind::kBroadcast ? fabric::kRead : fabric::kWrite;
-        const auto region = regions.expose(data, rights);
-        if (!region) return failure_of(region.error(), own);
-        family.region = *region;
-        head.key = regions.capability(*region, rights).value();
-    }
-    std::vector<std::unique_ptr<Notice>> notices;
-    for (uint32_t index = 0; index < family.place.children.size(); ++index) {
-        const uint32_t child = family.place.children[index].rank;
-        const auto way = communicator_.way_to(child, family.deadline_ns);
-        if (!way) return failure_of(way.error(), child);
-        head.index = index;
-        std::vector<std::byte> message(sizeof head + (head.is_inline != 0 ? data.size() : 0));
-        std::memcpy(message.data(), &head, sizeof head);
-        if (head.is_inline != 0 && !data.empty()) {
-            std::memcpy(message.data() + sizeof head, data.data(), data.size());
-        }
-        family.expected |= 1u << index;
-        notices.push_back(
-            std::make_unique<Notice>(**way, Notice::To::kCaller, message, family.deadline_ns));
-    }
-    Failure failure;
-    for (uint32_t index = 0; index < notices.size(); ++index) {
-        failure.note(notices[index]->finish(), family.place.children[index].rank);
-    }
-    return failure;
-}
-
-Failure Collectives::await(Family& family) {
-    std::atomic<uint32_t>& bits = family.bits();
-    const auto missing = [&] { return family.expected & ~bits.load(std::memory_order_acquire); };
-    const Failure failure =
-        lookout_.wait({.word = bits,
-                       .has_come = [&] { return missing() == 0; },
-                       .awaited =
-                           [&](std::vector<uint32_t>& ranks) {
-                               for (uint32_t left = missing(); left != 0; left &= left - 1) {
-                                   const auto index = static_cast<size_t>(std::countr_zero(left));
-                                   ranks.push_back(family.place.children[index].rank);
-                               }
-                           },
-                       .deadline_ns = family.deadline_ns});
-    if (!failure.is_none()) return failure;
-    return Failure::of(family.words().failure.load());
+    return done ? Failure{} : Failure::of(done.error(), told.head.parent);
 }
 
 // ---- what became of it
+
+void Collectives::end(const Failure& failure) {
+    over_ = number_;
+    if (failure.is_none() || failure.status == HANARE_STATUS_PEER_LOST) return;
+    failed_[number_] = failure;
+    if (failed_.size() > kFailedMax) failed_.erase(failed_.begin());
+    // Whoever waits for this task need not wait until it calls the next one.
+    listen();
+}
 
 Failure Collectives::known_loss() const noexcept {
     const auto lost = lookout_.told_loss();
@@ -364,7 +265,7 @@ Failure Collectives::known_loss() const noexcept {
 Result<void> Collectives::outcome(const char* what, const Failure& failure) {
     if (failure.is_none()) return {};
     if (failure.status == HANARE_STATUS_PEER_LOST) spread_loss(failure.rank);
-    if (failure.status == HANARE_STATUS_TIMEOUT) {
+    if (failure.status == HANARE_STATUS_TIMEOUT && failure.rank == communicator_.rank()) {
         return fail(failure.status, "%s: not all tasks came in time", what);
     }
     return fail(failure.status, "%s: task %u: %s", what, failure.rank,

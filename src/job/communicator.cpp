@@ -21,6 +21,7 @@ const char* name_of(fabric::Kind kind) noexcept {
         case fabric::Kind::kPush: return "push";
         case fabric::Kind::kPop: return "pop";
         case fabric::Kind::kSignal: return "signal";
+        case fabric::Kind::kCall: return "call";
         default: return "operation";
     }
 }
@@ -132,13 +133,7 @@ std::vector<Peer*> Communicator::known_peers() {
 }
 
 Result<Card> Communicator::card_of(uint32_t rank, int timeout_ms) {
-    const uint64_t deadline_ns = deadline_after(timeout_ms);
-    const TimedLock::Guard guard(job_lock_, deadline_ns);
-    if (!guard) {
-        return fail(HANARE_STATUS_TIMEOUT, "task %u: other threads ask for cards", rank);
-    }
-    HANARE_TRY_ASSIGN(const std::vector<std::byte> bytes,
-                      job_.card_of(rank, ms_until(deadline_ns, timeout_ms)));
+    HANARE_TRY_ASSIGN(const std::vector<std::byte> bytes, job_.card_of(rank, timeout_ms));
     return Card::parse(bytes);
 }
 

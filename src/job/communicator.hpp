@@ -27,7 +27,6 @@
 #include "job/exposures.hpp"
 #include "job/job.hpp"
 #include "job/peer.hpp"
-#include "job/timed_lock.hpp"
 #include "job/word_wait.hpp"
 #include "sys/fork_mark.hpp"
 
@@ -118,7 +117,6 @@ private:
     std::unique_ptr<fabric::TcpService> service_;
     std::thread server_;
 
-    TimedLock job_lock_;     // asking it for cards
     std::mutex peers_lock_;  // making one
     std::vector<std::atomic<Peer*>> peers_;
     std::vector<std::unique_ptr<Peer>> made_peers_;  // under peers_lock_

@@ -199,6 +199,33 @@ TEST(Communicator, WhoHasNotComeYetIsWaitedFor) {
     use_all_kinds(*a, 1, target);
 }
 
+// A job that tells when somebody has begun to wait for a card.
+class ToldJob : public TableJob {
+public:
+    using TableJob::TableJob;
+    Result<std::vector<std::byte>> card_of(uint32_t rank, int timeout_ms) override {
+        asked.post();
+        return TableJob::card_of(rank, timeout_ms);
+    }
+    sys::EventFd asked = sys::EventFd::open().value();
+};
+
+TEST(Communicator, WhoWaitsForATaskHoldsUpNoOther) {
+    constexpr int kLimitMs = 5000;
+    Table table(3);
+    ToldJob job(table, 0);
+    TableJob job_that_is_there(table, 1);
+    TableJob job_that_is_late(table, 2);
+    auto first = Communicator::open(job, {}).value();
+    auto there = Communicator::open(job_that_is_there, {}).value();
+    std::thread waits([&] { EXPECT_TRUE(first->way_to(2, soon())); });
+    ASSERT_TRUE(sys::wait_until_readable(job.asked.number(), -1, kTestMs).first);
+    const auto way = first->way_to(1, deadline_after(kLimitMs));
+    EXPECT_TRUE(way) << way.error().text;
+    auto late = Communicator::open(job_that_is_late, {}).value();
+    waits.join();
+}
+
 TEST(Communicator, WhoHasClosedIsLost) {
     for (const bool is_local : {false, true}) {
         Pair pair(false, is_local);

@@ -74,8 +74,8 @@ void Distribution::finish(Branch& branch) {
     failure_.note(told, rank);
     const uint32_t bit = 1u << branch.index;
     if (told == HANARE_STATUS_OK) expected_ |= bit;
-    // After TIMEOUT it may still arrive, and be answered.
-    if (told != HANARE_STATUS_OK && told != HANARE_STATUS_TIMEOUT) told_ &= ~bit;
+    // What may have arrived may be answered.
+    if (!branch.notice->may_arrive()) told_ &= ~bit;
 }
 
 std::atomic<uint32_t>& Distribution::bits() const noexcept {

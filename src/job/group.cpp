@@ -37,16 +37,18 @@ Group::~Group() { communicator_.end_links(); }
 Result<uint32_t> Group::open_window(uint32_t region, uint64_t deadline_ns) {
     HANARE_TRY(communicator_.check_process());
     Exposures& exposures = communicator_.exposures();
-    HANARE_TRY_ASSIGN(const fabric::Capability own, exposures.capability(region, fabric::kWrite));
-    HANARE_TRY_ASSIGN(const std::span<std::byte> memory, exposures.hold(region));
+    const auto own = exposures.capability(region, fabric::kWrite);
+    if (!own) return refuse_window(own.error());
+    const auto memory = exposures.hold(region);
+    if (!memory) return refuse_window(memory.error());
     auto window = std::make_shared<Window>();
     window->keys.resize(communicator_.size());
-    window->memory = memory;
+    window->memory = *memory;
     window->region = region;
     const Result<void> done = [&]() -> Result<void> {
         HANARE_TRY_ASSIGN(
             window->number,
-            collectives_.allgather(std::as_bytes(std::span(&own, 1)),
+            collectives_.allgather(std::as_bytes(std::span(&*own, 1)),
                                    std::as_writable_bytes(std::span(window->keys)), deadline_ns));
         windows_.add(window);
         // Who has returned may begin with a multicast at once: then all must know the window.
@@ -58,6 +60,12 @@ Result<uint32_t> Group::open_window(uint32_t region, uint64_t deadline_ns) {
         window->number == 0 || windows_.remove(window->number, sys::now_ns() + kRemove_ns);
     if (is_removed) exposures.release(region);
     return std::unexpected(done.error());
+}
+
+// The others open theirs, or try to.
+std::unexpected<Error> Group::refuse_window(const Error& why) {
+    collectives_.refuse_allgather(why.status);
+    return std::unexpected(why);
 }
 
 Result<void> Group::close_window(uint32_t number, uint64_t deadline_ns, bool& is_closed) {

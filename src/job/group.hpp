@@ -51,6 +51,8 @@ public:
     // By all tasks, each with a region of its own that is exposed with the right to write, and
     // stays so until the window is closed.  Gives the window's number.
     Result<uint32_t> open_window(uint32_t region, uint64_t deadline_ns);
+    // Instead of that, for a reason that this task has found itself.
+    std::unexpected<Error> refuse_window(const Error& why);
     // By all tasks.  PEER_LOST: others are no more, the window is closed here all the same.  After
     // TIMEOUT (others are late, or a multicast still uses it) and BUSY it stays open; the next
     // collective that this task calls is to be this one again.

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <latch>
 #include <numeric>
 #include <tuple>
 
@@ -202,6 +203,176 @@ TEST(Group, BroadcastsOfDifferentSizes) {
         std::vector<std::byte> same(50);
         EXPECT_TRUE(task.group->broadcast(same, 0, soon()));
     });
+}
+
+// In a tree of these task 1 leads task 2, and both are below task 0.
+constexpr uint32_t kTasksOfTwoLevels = 16;
+
+void expect_names(const Result<void>& result, hanare_status status, uint32_t rank) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().status, status) << result.error().text;
+    const std::string name = "task " + std::to_string(rank) + ":";
+    EXPECT_NE(std::strstr(result.error().text, name.c_str()), nullptr) << result.error().text;
+}
+
+// All are in the same collective again.
+void expect_in_step(Task& task, uint32_t seed) {
+    for (const size_t bytes : {size_t{40}, size_t{5000}}) {
+        const auto wanted = pattern(bytes, seed);
+        auto data = task.communicator->rank() == 0 ? wanted : std::vector<std::byte>(bytes);
+        const auto done = task.group->broadcast(data, 0, soon());
+        ASSERT_TRUE(done) << done.error().text;
+        ASSERT_EQ(data, wanted);
+    }
+    std::vector<uint32_t> all(task.communicator->size());
+    const uint32_t own = task.communicator->rank() + seed;
+    const auto done = task.group->allgather(std::as_bytes(std::span(&own, 1)),
+                                            std::as_writable_bytes(std::span(all)), soon());
+    ASSERT_TRUE(done) << done.error().text;
+    for (uint32_t rank = 0; rank < all.size(); ++rank) ASSERT_EQ(all[rank], rank + seed);
+}
+
+TEST(Group, FailureInABroadcastIsToldToThoseBelow) {
+    Table table(kTasksOfTwoLevels);
+    run_threads(table, [&](Task& task) {
+        const uint32_t own = task.communicator->rank();
+        for (const size_t bytes : {size_t{40}, size_t{5000}}) {
+            std::vector<std::byte> data(own == 1 ? bytes - 1 : bytes);
+            const auto done = task.group->broadcast(data, 0, soon());
+            if (own <= 2) {
+                expect_names(done, HANARE_STATUS_INVALID_ARGUMENT, 1);
+            } else {
+                EXPECT_TRUE(done) << done.error().text;
+            }
+            expect_in_step(task, 7);
+        }
+    });
+}
+
+TEST(Group, ArgumentsThatATaskRefusesAreToldToThoseBelow) {
+    Table table(kTasksOfTwoLevels);
+    run_threads(table, [&](Task& task) {
+        const uint32_t own = task.communicator->rank();
+        std::vector<std::byte> data(40);
+        const std::span nothing(static_cast<std::byte*>(nullptr), own == 1 ? data.size() : 0);
+        const auto done = own == 1 ? task.group->broadcast(nothing, 0, soon())
+                                   : task.group->broadcast(data, 0, soon());
+        if (own == 1) {
+            EXPECT_EQ(status_of(done), HANARE_STATUS_INVALID_ARGUMENT);
+        } else if (own == 0 || own == 2) {
+            expect_names(done, HANARE_STATUS_INVALID_ARGUMENT, 1);
+        } else {
+            EXPECT_TRUE(done) << done.error().text;
+        }
+        expect_in_step(task, 8);
+        // Nobody gets what cannot be gathered.
+        std::vector<std::byte> all(data.size() * (own == 1 ? 1 : table.tasks()));
+        const auto gathered = task.group->allgather(data, all, soon());
+        if (own == 1) {
+            EXPECT_EQ(status_of(gathered), HANARE_STATUS_INVALID_ARGUMENT);
+        } else {
+            expect_names(gathered, HANARE_STATUS_INVALID_ARGUMENT, 1);
+        }
+        expect_in_step(task, 9);
+        // Who is below a root that is none cannot be known.
+        if (own == 2) {
+            EXPECT_EQ(status_of(task.group->broadcast(data, table.tasks(), soon())),
+                      HANARE_STATUS_INVALID_ARGUMENT);
+        } else {
+            EXPECT_EQ(status_of(task.group->broadcast(data, 0, soon())),
+                      own == 1 ? HANARE_STATUS_INVALID_ARGUMENT : HANARE_STATUS_OK);
+        }
+        expect_in_step(task, 10);
+    });
+}
+
+TEST(Group, WindowThatATaskCannotOpenIsRefusedToAll) {
+    Table table(kTasksOfTwoLevels);
+    run_threads(table, [&](Task& task) {
+        const uint32_t own = task.communicator->rank();
+        const auto memory = task.communicator->exposures().allocate(4096).value();
+        const uint32_t region =
+            task.communicator->exposures().expose(memory, fabric::kAllRights).value();
+        const auto opened = task.group->open_window(own == 3 ? 1023 : region, soon());
+        ASSERT_FALSE(opened);
+        EXPECT_EQ(opened.error().status, HANARE_STATUS_NOT_FOUND) << opened.error().text;
+        EXPECT_TRUE(task.communicator->exposures().conceal(region));
+        expect_in_step(task, 11);
+    });
+}
+
+// Task 0 comes when task 1 has given up, and task 2, whose limit is far away, knows.
+TEST(Group, TimeLimitThatHasPassedIsToldToThoseBelow) {
+    Table table(kTasksOfTwoLevels);
+    std::latch have_given_up(2);
+    run_threads(table, [&](Task& task) {
+        const uint32_t own = task.communicator->rank();
+        std::vector<std::byte> data(40);
+        if (own == 0) have_given_up.wait();
+        const auto done = task.group->broadcast(data, 0, own == 1 ? deadline_after(50) : soon());
+        if (own <= 2) {
+            EXPECT_EQ(status_of(done), HANARE_STATUS_TIMEOUT);
+        } else {
+            EXPECT_TRUE(done) << done.error().text;
+        }
+        if (own == 2) expect_names(done, HANARE_STATUS_TIMEOUT, 1);
+        if (own == 1 || own == 2) have_given_up.count_down();
+        expect_in_step(task, 12);
+    });
+}
+
+// In turn each task spoils a broadcast or an allgather; what succeeds is always right.
+TEST(Group, CollectivesStayInStepWhateverFails) {
+    Table table(11);
+    run_threads(table, [&](Task& task) {
+        const uint32_t own = task.communicator->rank();
+        for (uint32_t round = 0; round < 44; ++round) {
+            const uint32_t root = round * 3 % table.tasks();
+            const bool is_bad = own == round % table.tasks();
+            const size_t bytes = round % 2 == 0 ? 48 : 3000;
+            const auto wanted = pattern(bytes, round);
+            auto data = own == root ? wanted : std::vector<std::byte>(bytes);
+            if (is_bad) data.resize(bytes - 8);
+            const std::span nothing(static_cast<std::byte*>(nullptr), bytes);
+            const auto done =
+                task.group->broadcast(is_bad && round >= 22 ? nothing : data, root, soon());
+            if (done) {
+                ASSERT_FALSE(is_bad);
+                ASSERT_EQ(data, wanted);
+            } else {
+                ASSERT_EQ(done.error().status, HANARE_STATUS_INVALID_ARGUMENT);
+            }
+            std::vector<std::byte> all(bytes * table.tasks());
+            const auto part = pattern(bytes, own + round);
+            const auto gathered =
+                task.group->allgather(is_bad ? std::span(part).first(8) : part, all, soon());
+            ASSERT_EQ(status_of(gathered), HANARE_STATUS_INVALID_ARGUMENT);
+            expect_in_step(task, round);
+        }
+    });
+}
+
+// A notice that was refused holds no slot; one that may come does.
+TEST(Group, NoticesThatAreRefusedDoNotArrive) {
+    Table table(2);
+    Task one(table, 0);
+    {
+        const Task other(table, 1);
+        const Peer::Way& way = *one.communicator->way_to(1, soon()).value();
+        const std::vector<std::byte> message(1000);
+        hanare_status status = HANARE_STATUS_OK;
+        for (uint32_t sent = 0; status == HANARE_STATUS_OK; ++sent) {
+            ASSERT_LT(sent, ControlMemory::kQueueBytes / message.size() + 1);
+            Notice notice(way, Notice::To::kCaller, message, deadline_after(2000));
+            status = notice.finish();
+            EXPECT_EQ(notice.may_arrive(), status == HANARE_STATUS_OK);
+        }
+        EXPECT_EQ(status, HANARE_STATUS_TIMEOUT);
+        one.communicator->end_links();
+        Notice late(way, Notice::To::kCaller, message, soon());
+        EXPECT_EQ(late.finish(), HANARE_STATUS_PEER_LOST);
+        EXPECT_FALSE(late.may_arrive());
+    }
 }
 
 // Of a region whose keys one task has replaced: that one is named, the others
@@ -512,6 +683,12 @@ TEST(GroupProcesses, KilledTaskThatShouldPassOn) {
             } while (counts);
             EXPECT_EQ(counts.error().status, HANARE_STATUS_PEER_LOST) << counts.error().text;
             EXPECT_NE(std::strstr(counts.error().text, "task 1"), nullptr) << counts.error().text;
+            // More often than there are slots: what is not told any more needs none.
+            for (uint32_t round = 0; round < ControlWords::kSlots + 20; ++round) {
+                counts = task.group->multicast_put(
+                    {.window = shown.window, .data = wanted, .arity = 1, .deadline_ns = soon()});
+                ASSERT_EQ(counts.error().status, HANARE_STATUS_PEER_LOST) << counts.error().text;
+            }
             for (const uint32_t rank : {2u, 3u}) {
                 const auto other = task.communicator->way_to(rank, soon()).value();
                 const Acknowledgement end(*other, {.rank = rank, .slot = 255}, {}, soon());

@@ -5,7 +5,7 @@
 // for.  Whoever started them carries the cards: `hanare launch`, PMIx, PMI-1, Slurm; without any of
 // these there is one task.
 //
-// For one ordinary thread at a time.
+// For one ordinary thread at a time, but for card_of().
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,8 @@ public:
     virtual Result<void> publish(std::span<const std::byte> card, int timeout_ms) = 0;
     // Waits until that task has published.  INVALID_ARGUMENT: no such rank; TIMEOUT; PEER_LOST:
     // that task has ended without; SYSTEM: whoever carries the cards is gone, which says nothing of
-    // the task.
+    // the task.  Any thread; one that waits for a task's card holds up none that asks for
+    // another's.
     virtual Result<std::vector<std::byte>> card_of(uint32_t rank, int timeout_ms) = 0;
 };
 

@@ -68,8 +68,13 @@ Result<void> KeyValueJob::publish(std::span<const std::byte> card, int timeout_m
 
 Result<std::vector<std::byte>> KeyValueJob::card_of(uint32_t rank, int timeout_ms) {
     HANARE_TRY(check_rank(rank, size()));
+    const Deadline deadline(timeout_ms);
+    const TimedLock::Guard guard(asking_, deadline_after(timeout_ms));
+    if (!guard) {
+        return fail(HANARE_STATUS_TIMEOUT, "task %u: other threads ask for cards", rank);
+    }
     if (const auto known = cards_.find(rank); known != cards_.end()) return known->second;
-    HANARE_TRY_ASSIGN(auto card, values_->get(rank, kCard, Deadline(timeout_ms)));
+    HANARE_TRY_ASSIGN(auto card, values_->get(rank, kCard, deadline));
     return cards_[rank] = std::move(card);
 }
 

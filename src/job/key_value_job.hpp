@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "job/deadline.hpp"
 #include "job/job.hpp"
+#include "job/timed_lock.hpp"
 
 namespace hanare::job {
 
@@ -66,7 +67,9 @@ private:
     const std::unique_ptr<KeyValues> values_;
     const std::optional<fabric::Secret> secret_;
     const std::string host_;
-    std::unordered_map<uint32_t, std::vector<std::byte>> cards_;
+    // Held while asking: once all have exchanged nobody waits for a task.
+    TimedLock asking_;
+    std::unordered_map<uint32_t, std::vector<std::byte>> cards_;  // by who holds it
 };
 
 }  // namespace hanare::job

@@ -27,7 +27,11 @@ bool may_go_later(hanare_status status) noexcept {
 
 Notice::Notice(const Peer::Way& way, To to, std::span<const std::byte> message,
                uint64_t deadline_ns)
-    : way_(way), to_(to), message_(message.begin(), message.end()), deadline_ns_(deadline_ns) {
+    : way_(way),
+      to_(to),
+      message_(message.begin(), message.end()),
+      deadline_ns_(deadline_ns),
+      was_lost_(way.link->is_lost()) {
     make(push_, bell_);
     way_.link->post(push_);
     way_.link->post(bell_);
@@ -57,9 +61,11 @@ void Notice::make(fabric::Operation& push, fabric::Operation& bell) const {
 
 hanare_status Notice::finish() {
     way_.link->wait(bell_);
-    hanare_status status = both(way_.link->wait(push_), bell_.status());
+    hanare_status pushed = way_.link->wait(push_);
+    hanare_status status = both(pushed, bell_.status());
     is_finished_ = true;
     while (may_go_later(status)) {
+        may_arrive_ = false;
         if (sys::now_ns() >= deadline_ns_) return HANARE_STATUS_TIMEOUT;
         sys::yield_for_us(kRetry_us);
         fabric::Operation push;
@@ -67,8 +73,11 @@ hanare_status Notice::finish() {
         make(push, bell);
         way_.link->post(push);
         way_.link->carry_out(bell);
-        status = both(way_.link->wait(push), bell.status());
+        pushed = way_.link->wait(push);
+        status = both(pushed, bell.status());
     }
+    may_arrive_ = pushed == HANARE_STATUS_OK || pushed == HANARE_STATUS_TIMEOUT ||
+                  (pushed == HANARE_STATUS_PEER_LOST && !was_lost_);
     return status;
 }
 

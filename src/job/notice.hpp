@@ -24,6 +24,9 @@ public:
 
     // Until it has arrived, also in a queue that is full at first.
     hanare_status finish();
+    // Once it is finished: whether it has arrived, or still may, or may have before a task was
+    // lost.
+    bool may_arrive() const noexcept { return may_arrive_; }
 
 private:
     void make(fabric::Operation& push, fabric::Operation& bell) const;
@@ -32,9 +35,11 @@ private:
     const To to_;
     const std::vector<std::byte> message_;
     const uint64_t deadline_ns_;
+    const bool was_lost_;  // the link, before
     fabric::Operation push_;
     fabric::Operation bell_;
     bool is_finished_ = false;
+    bool may_arrive_ = true;
 };
 
 }  // namespace hanare::job

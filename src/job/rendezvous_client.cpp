@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/rendezvous_client.hpp"
 
+#include <chrono>
+#include <utility>
+
 #include "sys/event.hpp"
 #include "sys/host_address.hpp"
 #include "sys/tcp_socket.hpp"
@@ -10,6 +13,7 @@ namespace {
 
 constexpr int kAttempts = 10;
 constexpr int kPause_ms = 10;
+constexpr int kWaitMsMax = 60'000;
 
 Result<void> judge_welcome(const Message& message, const RendezvousClient::Task& task) {
     if (message.kind != MessageKind::kWelcome) {
@@ -89,26 +93,79 @@ Result<std::string> RendezvousClient::local_address() const {
 }
 
 Result<void> RendezvousClient::publish(std::span<const std::byte> card, const Deadline& deadline) {
+    const Guard guard(waiting_->lock);
     stream_.queue({.kind = MessageKind::kPublish, .data = {card.begin(), card.end()}});
     return stream_.flush(deadline);
 }
 
 Result<std::vector<std::byte>> RendezvousClient::card_of(uint32_t rank, const Deadline& deadline) {
-    if (const auto known = cards_.find(rank); known != cards_.end()) return known->second;
-    // An answer that came too late for an earlier question is still to come.
-    if (asked_.insert(rank).second) stream_.queue({.kind = MessageKind::kAsk, .rank = rank});
-    HANARE_TRY(stream_.flush(deadline));
+    Guard guard(waiting_->lock);
+    // What was said to an earlier question: another program of the task may have come since.
+    ended_.erase(rank);
     for (;;) {
-        HANARE_TRY_ASSIGN(Message message, stream_.receive(deadline));
-        if (message.kind != MessageKind::kAnswer || asked_.erase(message.rank) == 0) {
-            return fail(HANARE_STATUS_SYSTEM, "the rendezvous talks nonsense");
+        if (const auto known = cards_.find(rank); known != cards_.end()) return known->second;
+        if (ended_.contains(rank)) return fail(HANARE_STATUS_PEER_LOST, "task %u has ended", rank);
+        // An answer that came too late for an earlier question is still to come.
+        if (asked_.insert(rank).second) stream_.queue({.kind = MessageKind::kAsk, .rank = rank});
+        HANARE_TRY_ASSIGN(const bool is_sent, send_what_goes());
+        // Else the leader would wait for what was taken from it.
+        if (!waiting_->has_leader) HANARE_TRY(take_what_came());
+        if (!asked_.contains(rank)) continue;
+        if (deadline.is_over()) {
+            return fail(HANARE_STATUS_TIMEOUT, "the rendezvous does not answer in time");
         }
-        const bool has_card = message.status() == HANARE_STATUS_OK;
-        if (has_card) cards_[message.rank] = std::move(message.data);
-        if (message.rank != rank) continue;
-        if (has_card) return cards_[rank];
-        return fail(HANARE_STATUS_PEER_LOST, "task %u has ended", rank);
+        wait(guard, is_sent, deadline);
     }
+}
+
+Result<bool> RendezvousClient::send_what_goes() {
+    const Result<void> sent = stream_.flush(Deadline(0));
+    if (!sent && sent.error().status != HANARE_STATUS_TIMEOUT) return std::unexpected(sent.error());
+    return sent.has_value();
+}
+
+Result<void> RendezvousClient::take_what_came() {
+    for (;;) {
+        auto message = stream_.receive(Deadline(0));
+        if (message) {
+            HANARE_TRY(take(std::move(*message)));
+        } else if (message.error().status == HANARE_STATUS_TIMEOUT) {
+            return {};
+        } else {
+            return std::unexpected(message.error());
+        }
+    }
+}
+
+Result<void> RendezvousClient::take(Message message) {
+    if (message.kind != MessageKind::kAnswer || asked_.erase(message.rank) == 0) {
+        return fail(HANARE_STATUS_SYSTEM, "the rendezvous talks nonsense");
+    }
+    if (message.status() == HANARE_STATUS_OK) {
+        cards_[message.rank] = std::move(message.data);
+    } else {
+        ended_.insert(message.rank);
+    }
+    waiting_->changed.notify_all();
+    return {};
+}
+
+// For an answer; or until more can be sent.
+void RendezvousClient::wait(Guard& guard, bool is_sent, const Deadline& deadline) {
+    const bool leads = is_sent && !waiting_->has_leader;
+    if (is_sent && !leads) {
+        waiting_->changed.wait_for(guard, std::chrono::milliseconds(deadline.left_ms(kWaitMsMax)));
+        return;
+    }
+    if (leads) waiting_->has_leader = true;
+    const int socket = stream_.descriptor();
+    guard.unlock();
+    sys::wait_for_socket(socket, {.to_read = leads, .to_write = !leads}, deadline.left_ms());
+    guard.lock();
+    if (!leads) return;
+    waiting_->has_leader = false;
+    // One of the others leads now, if this one's answer has come.
+    waiting_->changed.notify_all();
 }
 
 }  // namespace hanare::job

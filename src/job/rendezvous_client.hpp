@@ -3,11 +3,14 @@
 // RendezvousClient: a task's connection to the rendezvous, from join() to its end.  While it lasts
 // the rendezvous knows that the task is there; that it is over shows in every call.
 //
-// By one thread at a time.
+// By one thread at a time, but for card_of(): any number, of which one that waits holds up no
+// other.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -53,10 +56,27 @@ public:
     Result<std::vector<std::byte>> card_of(uint32_t rank, const Deadline& deadline);
 
 private:
-    explicit RendezvousClient(MessageStream stream) : stream_(std::move(stream)) {}
+    // Of those who wait one sleeps on the connection, without the lock, and takes for all what
+    // comes; the others sleep until something has.
+    struct Waiting {
+        std::mutex lock;
+        std::condition_variable changed;
+        bool has_leader = false;  // under lock
+    };
+    using Guard = std::unique_lock<std::mutex>;
 
+    explicit RendezvousClient(MessageStream stream)
+        : waiting_(std::make_unique<Waiting>()), stream_(std::move(stream)) {}
+    Result<bool> send_what_goes();
+    Result<void> take_what_came();
+    Result<void> take(Message message);
+    void wait(Guard& guard, bool is_sent, const Deadline& deadline);
+
+    std::unique_ptr<Waiting> waiting_;
+    // All under its lock.
     MessageStream stream_;
     std::set<uint32_t> asked_;  // and not answered yet
+    std::set<uint32_t> ended_;  // without a card, said since they were asked for last
     std::unordered_map<uint32_t, std::vector<std::byte>> cards_;
 };
 

@@ -120,6 +120,40 @@ TEST(Rendezvous, AnAnswerThatComesTooLateIsNotLost) {
     EXPECT_EQ(asks.card_of(1, soon()).value(), bytes_of("at last"));
 }
 
+// Threads of one task; that which waits for a card for ever holds up no other.
+TEST(Rendezvous, ThreadsWaitForCardsSideBySide) {
+    const testing::Place place(4);
+    auto asks = place.join(0).value();
+    // The question is on its way: the thread waits for nothing but the answer.
+    EXPECT_EQ(asks.card_of(1, Deadline(0)).error().status, HANARE_STATUS_TIMEOUT);
+    std::thread waits([&] { EXPECT_EQ(asks.card_of(1, soon()).value(), bytes_of("last")); });
+    for (uint32_t rank : {2u, 3u}) {
+        std::thread follows([&] { EXPECT_EQ(asks.card_of(rank, soon()).value(), bytes_of("x")); });
+        auto other = place.join(rank).value();
+        ASSERT_TRUE(other.publish(bytes_of("x"), soon()));
+        EXPECT_EQ(asks.card_of(rank, soon()).value(), bytes_of("x"));
+        follows.join();
+    }
+    EXPECT_EQ(asks.card_of(1, Deadline(0)).error().status, HANARE_STATUS_TIMEOUT);
+    auto last = place.join(1).value();
+    ASSERT_TRUE(last.publish(bytes_of("last"), soon()));
+    waits.join();
+}
+
+TEST(Rendezvous, ThreadsThatWaitAllLearnOfTheEnd) {
+    auto place = std::make_unique<testing::Place>(5);
+    auto asks = place->join(0).value();
+    std::vector<std::thread> threads;
+    for (uint32_t rank = 1; rank < place->size; ++rank) {
+        EXPECT_EQ(asks.card_of(rank, Deadline(0)).error().status, HANARE_STATUS_TIMEOUT);
+        threads.emplace_back([&asks, rank] {
+            EXPECT_EQ(asks.card_of(rank, soon()).error().status, HANARE_STATUS_SYSTEM);
+        });
+    }
+    place.reset();
+    for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Rendezvous, WhoEndsBeforePublishingIsNotAwaited) {
     const testing::Place place(2);
     auto waits = place.join(0).value();

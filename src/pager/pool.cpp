@@ -47,7 +47,8 @@ Pool::Pool(const PoolOptions& options)
 Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     HANARE_TRY(check_block_bytes(options.block_bytes));
     std::unique_ptr<Pool> pool(new Pool(options));
-    HANARE_TRY_ASSIGN(pool->store_, store::open_file_store(options.store));
+    HANARE_TRY_ASSIGN(pool->store_, options.open_store ? options.open_store()
+                                                       : store::open_file_store(options.store));
     HANARE_TRY_ASSIGN(pool->engine_, open_engine(options.engine));
     HANARE_TRY(pool->frames_.open_class(options.block_bytes, *pool->engine_));
     {
@@ -599,7 +600,11 @@ Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirt
     keeper_->run(job);
     *pinned_dirty += job.pinned_dirty;
     if (job.status == HANARE_STATUS_OK) return {};
-    return fail_errno(job.status, store_->last_errno(), "cannot write blocks back to the store");
+    constexpr const char* kWhat = "cannot write blocks back to the store";
+    if (const char* const why = store_->trouble(); why != nullptr) {
+        return fail(job.status, "%s: %s", kWhat, why);
+    }
+    return fail_errno(job.status, store_->last_errno(), "%s", kWhat);
 }
 
 Result<void> Pool::stats(const void* address, hanare_counters& counters) {

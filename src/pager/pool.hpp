@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,8 @@ struct PoolOptions {
     bool starts_keeper = true;  // else a thread of the caller's may serve() as one, later
     bool watches_forks = true;  // else the caller tells of forks, or children never touch it
     store::FileStoreOptions store;
+    // Instead of a file: what else is to be opened.
+    std::function<Result<std::unique_ptr<store::Store>>()> open_store = {};
 };
 
 // What of adopted memory the kernel maps for the program, in another way.  Asked in a forked child,

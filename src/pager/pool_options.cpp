@@ -5,9 +5,16 @@
 
 namespace hanare::pager {
 
-Result<PoolOptions> pool_options(const config::Options& options) {
+Result<PoolOptions> pool_options(const config::Options& options, OpenServer open_server) {
     HANARE_TRY_ASSIGN(const config::StoreSpec spec, config::parse_store_spec(options.store));
     PoolOptions result;
+    if (spec.kind == config::StoreKind::kServer) {
+        if (open_server == nullptr) {
+            return fail(HANARE_STATUS_NOT_SUPPORTED, "store %.200s: not supported here yet",
+                        options.store.c_str());
+        }
+        result.open_store = [spec, options, open_server] { return open_server(spec, options); };
+    }
     result.local_bytes = options.local_bytes;
     result.block_bytes = options.block_bytes;
     result.read_ahead_blocks = options.read_ahead_blocks;

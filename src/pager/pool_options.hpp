@@ -4,11 +4,15 @@
 #pragma once
 
 #include "config/options.hpp"
+#include "config/store_spec.hpp"
 #include "pager/pool.hpp"
 
 namespace hanare::pager {
 
-// Fails where the store's SPEC cannot be understood.
-Result<PoolOptions> pool_options(const config::Options& options);
+using OpenServer = Result<std::unique_ptr<store::Store>> (*)(const config::StoreSpec& spec,
+                                                             const config::Options& options);
+// Fails where the store's SPEC cannot be understood; NOT_SUPPORTED: it is a memory server, and
+// nobody here opens one.
+Result<PoolOptions> pool_options(const config::Options& options, OpenServer open_server = nullptr);
 
 }  // namespace hanare::pager

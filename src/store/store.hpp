@@ -120,6 +120,9 @@ public:
     virtual std::string describe() const = 0;
     // errno of the last transfer that failed, 0 if none did; for the line that explains a SIGBUS.
     virtual int last_errno() const noexcept = 0;
+    // What is wrong with the store, in words, if transfers failed for a reason that is no errno
+    // value of a file's; else nullptr.  Lives as long as the store; async-signal-safe.
+    virtual const char* trouble() const noexcept { return nullptr; }
     // Ends the store in a child of fork(): closes descriptors, releases nothing of the parent's.
     virtual void abandon_in_child() noexcept = 0;
 };

@@ -13,6 +13,7 @@
 
 #include "base/sanitizers.hpp"
 #include "base/units.hpp"
+#include "sys/own_thread_id.hpp"
 #include "sys/raw_thread.hpp"
 
 namespace hanare::sys {
@@ -103,6 +104,7 @@ Result<void> BareThread::prepare() {
 
 void BareThread::begin(BareThread* self) noexcept {
     self->begin_in_libc_();
+    forget_own_thread_id();
     // The thread that starts it may be bound to a processor.
     if (self->affinity_bytes_ > 0) {
         raw_call3(SYS_sched_setaffinity, 0, self->affinity_bytes_,

@@ -2,14 +2,12 @@
 #include "sys/child_programs.hpp"
 
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
 namespace hanare::sys {
@@ -17,7 +15,6 @@ namespace {
 
 constexpr int kTaken[] = {SIGHUP, SIGINT, SIGTERM};
 constexpr int kOfTerminal[] = {SIGHUP, SIGINT, SIGQUIT};
-constexpr const char* kShell = "/bin/sh";
 
 // SIGCHLD, and what nobody has chosen to ignore: nohup, and shells for what they put behind.
 sigset_t wanted_signals() {
@@ -33,33 +30,27 @@ sigset_t wanted_signals() {
     return set;
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-    std::vector<char*> pointers;
-    for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-    pointers.push_back(nullptr);
-    return pointers;
-}
-
-void wait_for(pid_t pid) noexcept {
-    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-}
-
-}  // namespace
-
-// Made by the parent, whose memory the child has until exec; it leaves nothing there but `error`.
-struct ChildPrograms::Plan {
-    const char* path;
-    std::vector<char*> arguments;
-    std::vector<char*> environment;
-    std::vector<char*> for_shell;  // empty if the program is not for a shell
+// What a program is to have besides its signals.
+struct Preparation {
     int input;
     int inherited;
     bool ignores_terminal;
-    const Inheritance& inheritance;
-    pid_t parent;
-    volatile int error = 0;  // why there is no program
+    struct rlimit files;
 };
+
+int prepare(const void* context) {
+    const auto& preparation = *static_cast<const Preparation*>(context);
+    if (preparation.input >= 0 && dup2(preparation.input, STDIN_FILENO) < 0) return errno;
+    // Closed on exec here only: descriptors are the child's own already.
+    if (preparation.inherited >= 0) fcntl(preparation.inherited, F_SETFD, 0);
+    setrlimit(RLIMIT_NOFILE, &preparation.files);
+    for (const int number : kOfTerminal) {
+        if (preparation.ignores_terminal) std::signal(number, SIG_IGN);
+    }
+    return 0;
+}
+
+}  // namespace
 
 Result<ChildPrograms> ChildPrograms::begin(bool ignores_file_size_signal) {
     ChildPrograms programs;
@@ -67,99 +58,39 @@ Result<ChildPrograms> ChildPrograms::begin(bool ignores_file_size_signal) {
     programs.signals_ =
         FileDescriptor(above_standard(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)));
     if (!programs.signals_.is_open()) return fail_errno(HANARE_STATUS_SYSTEM, errno, "signalfd");
-    Inheritance& inheritance = programs.inheritance_;
-    inheritance.ignores_file_size_signal = ignores_file_size_signal;
-    sigprocmask(SIG_BLOCK, &wanted, &inheritance.mask);
-    struct sigaction action = {};
-    action.sa_handler = SIG_DFL;  // ignored, children would leave no status
-    sigaction(SIGCHLD, &action, &inheritance.child_ended);
-    action.sa_handler = SIG_IGN;  // a closed standard error must not cost the programs
-    sigaction(SIGPIPE, &action, &inheritance.broken_pipe);
-    getrlimit(RLIMIT_NOFILE, &inheritance.files);
-    const rlimit most = {inheritance.files.rlim_max, inheritance.files.rlim_max};
+    programs.inherited_ = InheritedSignals::take(wanted, ignores_file_size_signal);
+    getrlimit(RLIMIT_NOFILE, &programs.files_);
+    const rlimit most = {programs.files_.rlim_max, programs.files_.rlim_max};
     setrlimit(RLIMIT_NOFILE, &most);
     return programs;
 }
 
 ChildPrograms::ChildPrograms(ChildPrograms&& other) noexcept
-    : inheritance_(other.inheritance_),
+    : inherited_(other.inherited_),
+      files_(other.files_),
       signals_(std::move(other.signals_)),
       running_(std::move(other.running_)) {}
 
 ChildPrograms::~ChildPrograms() {
     if (!signals_.is_open()) return;
     for (const pid_t pid : running_) kill(pid, SIGKILL);
-    for (const pid_t pid : running_) wait_for(pid);
-    sigaction(SIGCHLD, &inheritance_.child_ended, nullptr);
-    sigaction(SIGPIPE, &inheritance_.broken_pipe, nullptr);
-    setrlimit(RLIMIT_NOFILE, &inheritance_.files);
-    sigprocmask(SIG_SETMASK, &inheritance_.mask, nullptr);
-}
-
-void ChildPrograms::become(Plan& plan) {
-    constexpr int kNobodySees = 127;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != plan.parent) _exit(kNobodySees);  // it died before prctl
-    if (plan.input >= 0 && dup2(plan.input, STDIN_FILENO) < 0) {
-        plan.error = errno;
-        _exit(kNobodySees);
-    }
-    // Closed on exec here only: descriptors are the child's own already.
-    if (plan.inherited >= 0) fcntl(plan.inherited, F_SETFD, 0);
-    const Inheritance& inheritance = plan.inheritance;
-    sigaction(SIGCHLD, &inheritance.child_ended, nullptr);
-    sigaction(SIGPIPE, &inheritance.broken_pipe, nullptr);
-    setrlimit(RLIMIT_NOFILE, &inheritance.files);
-    std::signal(SIGXFSZ, inheritance.ignores_file_size_signal ? SIG_IGN : SIG_DFL);
-    for (const int number : kOfTerminal) {
-        if (plan.ignores_terminal) std::signal(number, SIG_IGN);
-    }
-    sigprocmask(SIG_SETMASK, &inheritance.mask, nullptr);
-    execve(plan.path, plan.arguments.data(), plan.environment.data());
-    if (errno == ENOEXEC && !plan.for_shell.empty()) {
-        execve(kShell, plan.for_shell.data(), plan.environment.data());
-    }
-    plan.error = errno;
-    _exit(kNobodySees);
-}
-
-// Returns when the program has begun or could not: no page is copied meanwhile.
-[[gnu::noinline]] pid_t ChildPrograms::start_child(Plan& plan) {
-    const pid_t child = vfork();
-    if (child == 0) become(plan);
-    return child;
+    for (const pid_t pid : running_) wait_for_end(pid);
+    setrlimit(RLIMIT_NOFILE, &files_);
+    inherited_.give_back();
 }
 
 Result<pid_t> ChildPrograms::start(const Launch& launch) {
-    std::fflush(nullptr);
-    Plan plan = {.path = launch.path.c_str(),
-                 .arguments = pointers_to(launch.arguments),
-                 .environment = pointers_to(launch.environment),
-                 .for_shell = {},
-                 .input = launch.input,
-                 .inherited = launch.inherited,
-                 .ignores_terminal = launch.ignores_terminal,
-                 .inheritance = inheritance_,
-                 .parent = getpid()};
-    if (launch.is_text) {
-        plan.for_shell = {const_cast<char*>(kShell), const_cast<char*>(plan.path)};
-        plan.for_shell.insert(plan.for_shell.end(), plan.arguments.begin() + 1,
-                              plan.arguments.end());
-    }
-    // None of our handlers may run in the child.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
-    const pid_t child = start_child(plan);
-    const int fork_error = errno;
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    if (child < 0) return fail_errno(HANARE_STATUS_NO_MEMORY, fork_error, "fork");
-    if (plan.error != 0) {
-        wait_for(child);
-        return fail_errno(HANARE_STATUS_INVALID_ARGUMENT, plan.error, "cannot run %.200s",
-                          launch.path.c_str());
-    }
+    const Preparation preparation = {.input = launch.input,
+                                     .inherited = launch.inherited,
+                                     .ignores_terminal = launch.ignores_terminal,
+                                     .files = files_};
+    HANARE_TRY_ASSIGN(const pid_t child, start_program({.path = launch.path,
+                                                        .arguments = launch.arguments,
+                                                        .environment = launch.environment,
+                                                        .is_text = launch.is_text,
+                                                        .signals = inherited_,
+                                                        .prepare = prepare,
+                                                        .context = &preparation}));
     running_.push_back(child);
     return child;
 }

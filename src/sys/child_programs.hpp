@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include <csignal>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -20,6 +19,7 @@
 
 #include "base/result.hpp"
 #include "sys/file.hpp"
+#include "sys/program_start.hpp"
 
 namespace hanare::sys {
 
@@ -67,18 +67,8 @@ private:
     ChildPrograms() = default;
 
     // What the programs are to have.
-    struct Inheritance {
-        sigset_t mask = {};
-        struct sigaction child_ended = {};
-        struct sigaction broken_pipe = {};
-        bool ignores_file_size_signal = false;
-        struct rlimit files = {};
-    };
-    struct Plan;
-    [[noreturn]] static void become(Plan& plan);
-    static pid_t start_child(Plan& plan);
-
-    Inheritance inheritance_;
+    InheritedSignals inherited_;
+    struct rlimit files_ = {};
     FileDescriptor signals_;
     std::vector<pid_t> running_;
 };

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sys/inject.hpp"
+
 namespace hanare::sys {
 namespace {
 
@@ -37,6 +39,9 @@ void take_descriptors(msghdr& message, std::span<FileDescriptor> wanted) noexcep
 
 int send_message(int socket, std::span<const std::byte> message,
                  std::span<const int> descriptors) noexcept {
+    if (const int injected = inject::next_errno(inject::Call::kMessage); injected > 0) {
+        return injected;
+    }
     const int saved_errno = errno;
     iovec data = {const_cast<std::byte*>(message.data()), message.size()};
     msghdr header = {};
@@ -53,10 +58,13 @@ int send_message(int socket, std::span<const std::byte> message,
         passed->cmsg_len = CMSG_LEN(count * sizeof(int));
         std::memcpy(CMSG_DATA(passed), descriptors.data(), count * sizeof(int));
     }
-    const long sent = syscall(SYS_sendmsg, socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    long sent = 0;
+    do {
+        sent = syscall(SYS_sendmsg, socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
     int error = 0;
     if (sent < 0) {
-        error = errno == EINTR ? EAGAIN : errno;
+        error = errno;
     } else if (static_cast<size_t>(sent) != message.size()) {
         error = EPIPE;  // half of it: nothing that follows would be understood
     }

@@ -15,8 +15,8 @@ namespace hanare::sys {
 
 inline constexpr size_t kPassedMax = 2;
 
-// All of the message or nothing: 0, or an errno value (EAGAIN: no room).  The descriptors stay the
-// caller's.
+// All of the message or nothing: 0, or an errno value (EAGAIN: the peer has not yet read what lies
+// there; ENOBUFS, ENOMEM: the kernel has no memory).  The descriptors stay the caller's.
 int send_message(int socket, std::span<const std::byte> message,
                  std::span<const int> descriptors = {}) noexcept;
 

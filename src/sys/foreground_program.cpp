@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/foreground_program.hpp"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -10,8 +9,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
+
+#include "sys/program_start.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -28,89 +28,6 @@ sigset_t our_signals() {
     return set;
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-    std::vector<char*> pointers;
-    for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-    pointers.push_back(nullptr);
-    return pointers;
-}
-
-// Mask and dispositions that the program is to have.
-struct Inherited {
-    sigset_t mask;
-    struct sigaction child_ended;
-    struct sigaction broken_pipe;
-    bool ignores_file_size_signal;
-};
-
-// From here on signals wait for their descriptor.
-Inherited take_signals(const ForegroundProgram::Launch& launch) {
-    Inherited inherited = {};
-    const sigset_t ours = our_signals();
-    sigprocmask(SIG_BLOCK, &ours, &inherited.mask);
-    struct sigaction action = {};
-    action.sa_handler = SIG_DFL;  // ignored, children would leave no status
-    sigaction(SIGCHLD, &action, &inherited.child_ended);
-    action.sa_handler = SIG_IGN;  // a closed standard error must not cost the program's status
-    sigaction(SIGPIPE, &action, &inherited.broken_pipe);
-    inherited.ignores_file_size_signal = launch.ignores_file_size_signal;
-    return inherited;
-}
-
-void give_back_signals(const Inherited& inherited) {
-    sigaction(SIGCHLD, &inherited.child_ended, nullptr);
-    sigaction(SIGPIPE, &inherited.broken_pipe, nullptr);
-    std::signal(SIGXFSZ, inherited.ignores_file_size_signal ? SIG_IGN : SIG_DFL);
-    sigprocmask(SIG_SETMASK, &inherited.mask, nullptr);
-}
-
-// What the child needs, made by the parent: until exec it has the parent's memory, in which it must
-// leave nothing behind but `error`.
-struct Plan {
-    const char* path;
-    std::vector<char*> arguments;
-    std::vector<char*> environment;
-    std::vector<char*> for_shell;  // empty if the program is not for a shell
-    Inherited inherited;
-    pid_t parent;
-    volatile int error = 0;  // why there is no program
-};
-
-constexpr const char* kShell = "/bin/sh";
-
-[[noreturn]] void become(Plan& plan) {
-    constexpr int kNobodySees = 127;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != plan.parent) _exit(kNobodySees);  // it died before prctl
-    give_back_signals(plan.inherited);
-    execve(plan.path, plan.arguments.data(), plan.environment.data());
-    if (errno == ENOEXEC && !plan.for_shell.empty()) {
-        execve(kShell, plan.for_shell.data(), plan.environment.data());
-    }
-    plan.error = errno;
-    _exit(kNobodySees);
-}
-
-// Returns when the program has begun or could not: no page is copied meanwhile.
-[[gnu::noinline]] pid_t start_child(Plan& plan) {
-    const pid_t child = vfork();
-    if (child == 0) become(plan);
-    return child;
-}
-
-Plan plan_of(const ForegroundProgram::Launch& launch, const Inherited& inherited) {
-    Plan plan = {.path = launch.path.c_str(),
-                 .arguments = pointers_to(launch.arguments),
-                 .environment = pointers_to(launch.environment),
-                 .for_shell = {},
-                 .inherited = inherited,
-                 .parent = getpid()};
-    if (!launch.is_text) return plan;
-    plan.for_shell = {const_cast<char*>(kShell), const_cast<char*>(plan.path)};
-    plan.for_shell.insert(plan.for_shell.end(), plan.arguments.begin() + 1, plan.arguments.end());
-    return plan;
-}
-
 }  // namespace
 
 ProgramEnd program_end(int wait_status) {
@@ -124,29 +41,17 @@ Result<ForegroundProgram> ForegroundProgram::start(const Launch& launch) {
     program.signals_ =
         FileDescriptor(above_standard(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)));
     if (!program.signals_.is_open()) return fail_errno(HANARE_STATUS_SYSTEM, errno, "signalfd");
-    const Inherited inherited = take_signals(launch);
-    std::fflush(nullptr);
-    Plan plan = plan_of(launch, inherited);
-    // None of our handlers may run in the child.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
-    program.pid_ = start_child(plan);
-    const int fork_error = errno;
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    if (program.pid_ < 0) {
-        give_back_signals(inherited);
-        return fail_errno(HANARE_STATUS_NO_MEMORY, fork_error, "fork");
+    const auto inherited = InheritedSignals::take(ours, launch.ignores_file_size_signal);
+    const auto child = start_program({.path = launch.path,
+                                      .arguments = launch.arguments,
+                                      .environment = launch.environment,
+                                      .is_text = launch.is_text,
+                                      .signals = inherited});
+    if (!child) {
+        inherited.give_all();
+        return std::unexpected(child.error());
     }
-    if (plan.error != 0) {
-        while (waitpid(program.pid_, nullptr, 0) < 0 && errno == EINTR) {
-        }
-        program.pid_ = -1;
-        give_back_signals(inherited);
-        return fail_errno(HANARE_STATUS_INVALID_ARGUMENT, plan.error, "cannot run %.200s",
-                          launch.path.c_str());
-    }
+    program.pid_ = *child;
     return program;
 }
 
@@ -156,8 +61,7 @@ ForegroundProgram::ForegroundProgram(ForegroundProgram&& other) noexcept
 ForegroundProgram::~ForegroundProgram() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    wait_for_end(pid_);
 }
 
 // What the terminal sends goes to the whole process group, and so to the program, too; but a

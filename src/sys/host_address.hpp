@@ -8,12 +8,9 @@
 
 #include "base/result.hpp"
 #include "sys/file.hpp"
+#include "sys/numeric_address.hpp"
 
 namespace hanare::sys {
-
-bool is_numeric_address(const std::string& host);
-// 0.0.0.0, :: and its like: whoever listens there listens everywhere, and nobody can connect to it.
-bool is_unspecified_address(const std::string& host);
 
 // The first address of the name, IPv4 before IPv6; a numeric one is handed through.  NOT_FOUND.
 Result<std::string> look_up_host(const std::string& name);

@@ -25,6 +25,8 @@ enum class Call : uint32_t {
     kProtect,  // mprotect
     kSend,     // to a TCP peer
     kReceive,  // from one
+    kMessage,  // to a process of this machine
+    kPopulate,
     kCount,
 };
 

@@ -25,8 +25,11 @@ enum class LockRank : uint32_t {
     kFrames = 30,       // frame lists and replacement queues
     kStreams = 40,      // a region's stream table; the depth of read-ahead
     kRequests = 50,     // the queue from faulting threads to the keeper
+    kFlights = 55,      // what faulting threads have under way with a memory server
+    kLinkOrder = 57,    // what goes to a peer by another link
     kLinkSend = 60,     // what goes to a peer
     kLinkReceive = 65,  // what comes from it
+    kLeases = 70,       // who has what of a memory server
     kLeaf = 90,
     kPrivateMemory = 95,  // of sys/private_memory.cpp
 };

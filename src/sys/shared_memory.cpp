@@ -41,6 +41,9 @@ int copy_content(int from, const std::byte* memory, size_t bytes, int to) {
         const off_t behind = lseek(from, at, SEEK_HOLE);
         if (behind < 0) return errno;
         while (at < behind) {
+            if (const int injected = inject::next_errno(inject::Call::kWrite); injected > 0) {
+                return injected;
+            }
             const ssize_t written = pwrite(to, memory + at, static_cast<size_t>(behind - at), at);
             if (written < 0 && errno != EINTR) return errno;
             if (written > 0) at += written;

@@ -2,9 +2,11 @@
 #include "sys/tcp_socket.hpp"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -64,12 +66,18 @@ void set_option(int socket, int level, int option, int value) noexcept {
     setsockopt(socket, level, option, &value, sizeof value);
 }
 
-// All of these are only requests to the kernel; a socket without them works as well.
+// Without an answer to so many segments that were sent again, or questions: one may be lost.
+constexpr int kUnansweredMin = 3;
+
+// All of these are only requests to the kernel; a socket without them works as well.  Not
+// TCP_USER_TIMEOUT: it also ends a connection to a peer that answers, but has no room for so long,
+// being stopped, or computing while answers wait for it.
 void set_options(int socket) noexcept {
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+    // Five intervals without an answer: kSilenceMs.
     constexpr int kProbes = 4;
-    constexpr int kIntervalS = 2;
+    constexpr int kIntervalS = kSilenceMs / 1000 / (kProbes + 1);
     set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kIntervalS);
     set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kIntervalS);
     set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
@@ -202,6 +210,24 @@ ptrdiff_t send_parts(int socket, std::span<const Part> parts) noexcept {
 
 ptrdiff_t receive_parts(int socket, std::span<const Part> parts) noexcept {
     return transfer(inject::Call::kReceive, socket, parts, MSG_DONTWAIT);
+}
+
+// A peer without room answers the questions for it, as it does all else.
+Delivery delivery_to(int socket) noexcept {
+    const int saved_errno = errno;
+    tcp_info info = {};
+    socklen_t bytes = sizeof info;
+    int left = 0;
+    Delivery delivery = Delivery::kDone;
+    if (syscall(SYS_getsockopt, socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+        syscall(SYS_ioctl, socket, SIOCOUTQ, &left) == 0 && left != 0) {
+        const bool was_asked =
+            info.tcpi_retransmits >= kUnansweredMin || info.tcpi_probes >= kUnansweredMin;
+        delivery = was_asked && info.tcpi_last_ack_recv >= kSilenceMs ? Delivery::kUnanswered
+                                                                      : Delivery::kUnderWay;
+    }
+    errno = saved_errno;
+    return delivery;
 }
 
 void shut_down(int socket) noexcept {

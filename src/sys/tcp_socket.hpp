@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TCP sockets.  Hosts are numeric addresses (IPv4, IPv6): names are looked up by whoever has time
-// for it.  All descriptors are non-blocking, send small segments at once (TCP_NODELAY) and notice
-// within some ten seconds when the peer's machine is no more while nothing is under way.  Opening
-// and connecting are for ordinary threads; transfers are async-signal-safe and no cancellation
+// for it.  All descriptors are non-blocking and send small segments at once (TCP_NODELAY).  Opening
+// and connecting are for ordinary threads; the rest is async-signal-safe and no cancellation
 // points.
+//
+// A peer whose machine or network is gone says nothing about it.  While nothing is under way to it
+// the kernel asks (keep-alive), and the socket fails within some ten seconds; else whoever waits
+// has to look at delivery_to().  A process that is stopped is not gone: its kernel answers.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +43,15 @@ struct Part {
 ptrdiff_t send_parts(int socket, std::span<const Part> parts) noexcept;
 // As much as is there.  0: the peer has closed.
 ptrdiff_t receive_parts(int socket, std::span<const Part> parts) noexcept;
+
+// What has become of all that was sent.
+enum class Delivery {
+    kDone,        // the peer's kernel has it; also where the socket is none of TCP
+    kUnderWay,    // not yet, or the peer has no room
+    kUnanswered,  // nothing came from there for kSilenceMs, though it was asked several times
+};
+inline constexpr uint32_t kSilenceMs = 10'000;
+Delivery delivery_to(int socket) noexcept;
 
 // Nothing goes any more, in either direction, and both sides notice.
 void shut_down(int socket) noexcept;

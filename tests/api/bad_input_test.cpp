@@ -78,8 +78,10 @@ TEST_F(BadOpenTest, StoreSpecs) {
         config_.store = spec;
         EXPECT_TRUE(open_fails(HANARE_STATUS_INVALID_ARGUMENT, {spec}, config_)) << spec;
     }
-    config_.store = "tcp://host:1";
-    EXPECT_TRUE(open_fails(HANARE_STATUS_NOT_SUPPORTED, {"tcp://host:1", "file:DIR"}, config_));
+    config_.store = "mirror(file:/a,file:/b)";
+    EXPECT_TRUE(open_fails(HANARE_STATUS_NOT_SUPPORTED, {"mirror(", "file:DIR"}, config_));
+    config_.store = "tcp://127.0.0.1:1";
+    EXPECT_TRUE(open_fails(HANARE_STATUS_STORE_UNAVAILABLE, {"tcp://127.0.0.1:1"}, config_));
 }
 
 TEST_F(BadOpenTest, StructSizes) {

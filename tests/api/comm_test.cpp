@@ -207,6 +207,17 @@ API_TEST_SCENARIO(comm_mistakes) {
     void* address = nullptr;
     SCENARIO_CHECK(hanare_comm_allocate(a.comm, 0, &address) == kBad);
     SCENARIO_CHECK(hanare_comm_free(a.comm, a.memory) == HANARE_STATUS_BUSY);
+    char all[8] = {};
+    SCENARIO_CHECK(hanare_comm_broadcast(a.comm, nullptr, 8, 0, kLimitMs) == kBad);
+    SCENARIO_CHECK(hanare_comm_broadcast(a.comm, all, 8, 1, kLimitMs) == kBad);
+    SCENARIO_CHECK(hanare_comm_broadcast(a.comm, nullptr, 0, 0, kLimitMs) == HANARE_STATUS_OK);
+    SCENARIO_CHECK(hanare_comm_allgather(a.comm, nullptr, 8, all, kLimitMs) == kBad);
+    SCENARIO_CHECK(hanare_comm_allgather(a.comm, all, 8, nullptr, kLimitMs) == kBad);
+    SCENARIO_CHECK(hanare_comm_window_open(a.comm, a.region, kLimitMs, nullptr) == kBad);
+    hanare_comm_window* window = nullptr;
+    SCENARIO_CHECK(hanare_comm_window_open(a.comm, 1000, kLimitMs, &window) ==
+                   HANARE_STATUS_NOT_FOUND);
+    SCENARIO_CHECK(window == nullptr);
     hanare_capability forged = a.key;
     forged.bytes[20] ^= 1;
     SCENARIO_CHECK(hanare_comm_put(a.comm, 0, &forged, 0, "x", 1, kLimitMs) ==

@@ -2,6 +2,7 @@
 #include "api/far_pool.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -48,7 +49,8 @@ FarPool::FarPool(const PoolSetup& setup, uint64_t frames, uint64_t region_bytes,
     directory_ = directory.path();
     PoolConfig config;
     config.engine = setup.engine;
-    config.store = "file:" + directory_;
+    const char* const other = std::getenv("HANARE_TEST_STORE");
+    config.store = other != nullptr ? other : "file:" + directory_;
     config.options.block_bytes = setup.block_bytes;
     config.options.local_bytes = budget_for(frames, setup.block_bytes, region_bytes);
     config.options.read_ahead_blocks = read_ahead_blocks;

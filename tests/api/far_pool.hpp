@@ -56,7 +56,7 @@ struct PoolConfig {
 class FarPool {
 public:
     // `frames` blocks for regions that are `region_bytes` large together; read-ahead off unless
-    // `read_ahead_blocks` says otherwise.
+    // `read_ahead_blocks` says otherwise.  The store is a file, or what HANARE_TEST_STORE says.
     FarPool(const PoolSetup& setup, uint64_t frames, uint64_t region_bytes,
             uint32_t read_ahead_blocks = HANARE_READ_AHEAD_OFF);
     explicit FarPool(PoolConfig config);

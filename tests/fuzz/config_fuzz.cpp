@@ -13,6 +13,7 @@
 #include "config/nearest.hpp"
 #include "config/options.hpp"
 #include "config/rules.hpp"
+#include "config/server_address.hpp"
 #include "config/store_spec.hpp"
 
 namespace hanare::config {
@@ -30,10 +31,23 @@ void check_rule(const Rule& rule, std::string_view text) {
     HANARE_ASSERT(again.has_value() && *again == *value);
 }
 
+// What is accepted is printed as the same address.
+void check_address(std::string_view text) {
+    if (const auto address = parse_server_address(text)) {
+        HANARE_ASSERT(!address->host.empty() && address->port != 0);
+        HANARE_ASSERT(parse_server_address(server_url(*address)) == *address);
+    }
+    if (const auto address = parse_listen_address("fuzz", text)) {
+        HANARE_ASSERT(parse_listen_address("fuzz", host_and_port(*address)) == *address);
+    }
+}
+
 void check_text(std::string_view text) {
+    check_address(text);
     if (const auto size = parse_size("fuzz", text)) HANARE_ASSERT(*size > 0 && *size < 1ull << 63);
     if (const auto spec = parse_store_spec(text)) {
-        HANARE_ASSERT(!spec->directory.empty());
+        const bool is_file = spec->kind == StoreKind::kFile;
+        HANARE_ASSERT(is_file ? !spec->directory.empty() : !spec->server.host.empty());
         HANARE_ASSERT(spec->directory.find('\0') == std::string::npos);
     }
 #define OPTION(type, name, key, default_text, rule, doc) check_rule(rule, text);

@@ -116,6 +116,19 @@ void mend_headers(std::vector<uint8_t>& input, Mend mend) {
     }
 }
 
+// Says what it was asked.
+class Echo : public CallHandler {
+public:
+    hanare_status answer_call(uint64_t, std::span<const std::byte> question,
+                              std::span<std::byte> room, size_t& bytes) noexcept override {
+        if (question.size() > room.size()) return HANARE_STATUS_OUT_OF_RANGE;
+        std::ranges::copy(question, room.begin());
+        bytes = question.size();
+        return HANARE_STATUS_OK;
+    }
+    void caller_left(uint64_t) noexcept override {}
+};
+
 void fuzz_target(std::vector<uint8_t> input, uint8_t help) {
     std::vector<std::byte> memory(8192);
     ExposedRegions regions;
@@ -131,13 +144,14 @@ void fuzz_target(std::vector<uint8_t> input, uint8_t help) {
     if ((help & kSeal) != 0) {
         mend_headers<RequestHeader>(input, [&](RequestHeader& header, uint32_t) -> size_t {
             header.version = kWireVersion;
-            header.kind = static_cast<Kind>(1 + static_cast<uint8_t>(header.kind) % 6);
+            header.kind = static_cast<Kind>(1 + static_cast<uint8_t>(header.kind) % 7);
             if ((help & kCapability) != 0) {
-                const bool is_of_queue = is_on_queue(header.kind);
+                const bool is_of_queue = is_on_queue(header.kind) || header.kind == Kind::kCall;
                 header.capability = is_of_queue ? of_queue : all;
                 header.bytes %= is_of_queue ? kMessageBytesMax + 1 : 10'000;
                 header.offset = is_of_queue ? 0 : header.offset % 10'000;
             }
+            if (header.kind == Kind::kCall) header.operand %= kMessageBytesMax + 1;
             if (header.kind == Kind::kFetch) {
                 header.bytes = header.width % 2 == 0 ? 4 : 8;
                 header.width = static_cast<uint8_t>(header.bytes | (header.width & kWakes));
@@ -148,7 +162,8 @@ void fuzz_target(std::vector<uint8_t> input, uint8_t help) {
         });
     }
     Pair pair(help, Handshake::Side::kSource);
-    TcpConnection connection(std::move(pair.ours), regions);
+    Echo echo;
+    TcpConnection connection(std::move(pair.ours), regions, Caller{&echo, 1});
     std::span<const uint8_t> rest = input;
     while (!rest.empty()) {
         const size_t bytes = std::min<size_t>(rest.size(), 1 + rest[0] * 16u);

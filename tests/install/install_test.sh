@@ -40,6 +40,10 @@ built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 ./$libdir/libhanare.so."*"
 ./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 4 ]]
 
+step "the unit and the manual page of memory servers"
+grep -q "^ExecStart=.* $work/staged/bin/hanare " "$work/prefix/lib/systemd/system/hanare-server.service"
+[[ -s $work/prefix/share/man/man1/hanare-server.1 ]]
+
 step "a C11 program through pkg-config"
 export PKG_CONFIG_PATH=$work/prefix/$libdir/pkgconfig
 read -ra flags <<<"$("$pkg_config" --cflags --libs hanare)"

@@ -20,8 +20,8 @@ import unittest
 import support
 
 BINARY = os.path.abspath(sys.argv.pop(1))
-OPTIONS = ["local", "store", "block", "engine", "read_ahead", "replacement", "background", "io",
-           "direct", "allow_tmpfs", "control", "syscalls", "log_level"]
+OPTIONS = ["local", "store", "secret_file", "server_timeout_ms", "block", "engine", "read_ahead",
+           "replacement", "background", "io", "direct", "allow_tmpfs", "control", "syscalls", "log_level"]
 
 
 def run(*arguments, environment=None, program=BINARY, **more):
@@ -109,7 +109,8 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["info", "--blok=1M"], "did you mean '--block'?")
         self.assert_bad_usage(["info", "surplus"], "'surplus'", "; see hanare info --help")
         self.assert_bad_usage(["info", "doctor"], "'doctor'")
-        self.assert_bad_usage(["xyzzy"], "allowed is run, launch, ps, info, doctor, demo or bench")
+        self.assert_bad_usage(["xyzzy"], "allowed is run, launch, server, status, drain, ps, info, doctor, demo or "
+                              "bench")
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 
     def test_names_of_benches(self):
@@ -166,14 +167,19 @@ class Usage(unittest.TestCase):
 
     def test_auto_is_among_what_is_allowed(self):
         for flag, value in (("--local", "x"), ("--engine", "x"), ("--io", "x"), ("--store", "x"),
-                            ("--store", "tcp://host:1")):
+                            ("--store", "mirror(a,b)")):
             with self.subTest(flag=flag, value=value):
                 self.assert_bad_usage(["info", flag, value], flag, "auto")
 
     def test_planned_stores(self):
-        for spec in ("tcp://host:1", "mirror(file:/a,file:/b)", "parity(4+1;a)", "tier(a,b)"):
+        for spec in ("mirror(file:/a,file:/b)", "parity(4+1;a)", "tier(a,b)"):
             self.assert_bad_usage(["info", "--store", spec], "--store", "not supported yet", spec,
                                   "file:DIR[?size=SIZE]")
+
+    def test_memory_servers_as_stores(self):
+        self.assert_bad_usage(["info", "--store", "tcp://host:0"], "--store", "tcp://host:0", "port")
+        self.assert_bad_usage(["info", "--store", "tcp://host?size=0"], "--store", "size 0")
+        self.assertIn("tcp://host:1", run("info", "--store", "tcp://host:1").stdout)
 
     def test_bad_environment(self):
         self.assert_bad_usage(["info"], "HANARE_BLOCK", "'junk'", "allowed is",

@@ -27,6 +27,10 @@ void say_why(telemetry::RawLine& line, const Region& region, hanare_status statu
             break;
         case HANARE_STATUS_STORE_FULL: line.text("the store has no room left"); break;
         case HANARE_STATUS_STORE_IO:
+            if (const char* const why = region.pager->store().trouble(); why != nullptr) {
+                line.text(why);
+                break;
+            }
             line.text("the store failed, errno ");
             line.signed_decimal(region.pager->store().last_errno());
             break;

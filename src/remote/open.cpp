@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "remote/open.hpp"
+
+#include <optional>
+
+#include "fabric/secret.hpp"
+#include "remote/remote_store.hpp"
+#include "sys/host_address.hpp"
+#include "sys/process_usage.hpp"
+#include "sys/thread_state.hpp"
+
+namespace hanare::remote {
+namespace {
+
+// Longer than an answer takes, where the server's thread runs.
+constexpr uint32_t kSpin_us = 50;
+
+// What a server's status calls this process: the program and where it runs.
+std::string client_name() {
+    std::string name = std::string(sys::thread_name().data()) + "@" + sys::host_name();
+    for (char& each : name) {
+        if (each < ' ' || each > '~') each = '?';
+    }
+    return name.substr(0, lease::kClientNameBytes - 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<store::Store>> open_server_store(const config::StoreSpec& spec,
+                                                        const config::Options& options) {
+    std::optional<fabric::Secret> secret;
+    if (!options.secret_file.empty()) {
+        HANARE_TRY_ASSIGN(secret, fabric::Secret::read_file(options.secret_file));
+    }
+    HANARE_TRY_ASSIGN(const std::string host, sys::look_up_host(spec.server.host));
+    const auto connect = [&](Use use) {
+        const bool may_spin = use == Use::kFaults && sys::allowed_cpus() > 1;
+        return fabric::TcpLink::connect(
+            {.host = host,
+             .port = spec.server.port,
+             .secret = secret,
+             .spin_us = may_spin ? kSpin_us : 0,
+             .timeout_ms = static_cast<int>(options.server_timeout_ms)});
+    };
+    HANARE_TRY_ASSIGN(auto server,
+                      Server::open({.address = config::server_url(spec.server),
+                                    .client = client_name(),
+                                    .timeout_ms = static_cast<int>(options.server_timeout_ms)},
+                                   connect));
+    return RemoteStore::open(std::move(server),
+                             {.size_bytes = spec.size_bytes, .is_sealed = secret.has_value()});
+}
+
+}  // namespace hanare::remote

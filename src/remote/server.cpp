@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "remote/server.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/units.hpp"
+#include "lease/ask.hpp"
+#include "sys/clock.hpp"
+#include "sys/futex.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::remote {
+namespace {
+
+constexpr uint64_t kNsPerMs = 1'000'000;
+// How long a server is left alone that is busy with what others have given back.
+constexpr uint32_t kPause_us = 2000;
+
+}  // namespace
+
+Server::Server(const Settings& settings)
+    : address_(settings.address),
+      timeout_ms_(settings.timeout_ms),
+      silent_("memory server " + address_ + " has not answered for " + std::to_string(timeout_ms_) +
+              " ms"),
+      gone_("memory server " + address_ + " has ended the connection"),
+      refuses_("memory server " + address_ + " does not know this lease any more") {}
+
+Result<std::unique_ptr<Server>> Server::open(const Settings& settings, const Connect& connect) {
+    auto server = std::unique_ptr<Server>(new Server(settings));
+    for (size_t use = 0; use < kUses; ++use) {
+        auto link = connect(static_cast<Use>(use));
+        if (!link) {
+            return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s: %s",
+                        settings.address.c_str(), link.error().text);
+        }
+        server->links_[use] = std::move(*link);
+    }
+    HANARE_TRY(server->open_lease(settings.client));
+    return server;
+}
+
+// Its connection keeps the lease.
+Result<void> Server::open_lease(const std::string& client) {
+    lease::Question question;
+    question.what = lease::Ask::kOpen;
+    client.copy(question.client, sizeof question.client);
+    lease::Reply reply;
+    const hanare_status status = lease::ask(link(Use::kFaults), question, deadline_ns(0), reply);
+    const auto unavailable = [&](const char* why) {
+        return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s %s", address_.c_str(), why);
+    };
+    switch (status) {
+        case HANARE_STATUS_OK: break;
+        case HANARE_STATUS_BUSY: return unavailable("is being drained: name another one");
+        case HANARE_STATUS_LIMIT: return unavailable("has as many clients as it takes");
+        case HANARE_STATUS_NOT_SUPPORTED: return unavailable("is none, or one of another version");
+        case HANARE_STATUS_TIMEOUT: return unavailable("does not answer");
+        case HANARE_STATUS_PEER_LOST: return unavailable("has closed the connection");
+        default: return unavailable(hanare_status_text(status));
+    }
+    lease_ = reply.answer.lease;
+    total_bytes_ = reply.answer.total_bytes;
+    return {};
+}
+
+uint64_t Server::deadline_ns(uint64_t bytes) const noexcept {
+    return sys::now_ns() + timeout_ns() + bytes / kBytesPerMs * kNsPerMs;
+}
+
+hanare_status Server::grow(uint64_t end) noexcept {
+    const uint64_t give_up_ns = deadline_ns(0);
+    while (bytes() < end) {
+        lease::Question question;
+        question.what = lease::Ask::kGrow;
+        question.lease = lease_;
+        question.bytes = end;
+        question.first = static_cast<uint32_t>(piece_count_.load(std::memory_order_acquire));
+        lease::Reply reply;
+        const hanare_status status =
+            lease::ask(link(Use::kFaults), question, deadline_ns(0), reply);
+        if (status == HANARE_STATUS_BUSY && sys::now_ns() < give_up_ns) {
+            sys::yield_for_us(kPause_us);
+            continue;
+        }
+        if (status == HANARE_STATUS_STORE_FULL || status == HANARE_STATUS_LIMIT ||
+            status == HANARE_STATUS_BUSY) {
+            return HANARE_STATUS_STORE_FULL;
+        }
+        bool is_good = status == HANARE_STATUS_OK && !reply.extents.empty();
+        for (size_t i = 0; is_good && i < reply.extents.size(); ++i) {
+            is_good = take(reply.extents[i], question.first + i);
+        }
+        if (is_good) continue;
+        note_failure(status == HANARE_STATUS_OK ? HANARE_STATUS_CORRUPT : status);
+        return HANARE_STATUS_STORE_IO;
+    }
+    return HANARE_STATUS_OK;
+}
+
+// Several threads may have asked.  False: the server talks nonsense.
+bool Server::take(const lease::Extent& extent, size_t number) noexcept {
+    if (number >= kExtentsMax || extent.bytes == 0 ||
+        extent.bytes % lease::kExtentAlignmentBytes != 0 || extent.bytes > UINT64_MAX / 4) {
+        return false;
+    }
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(lock_);
+    const size_t known = piece_count_.load(std::memory_order_relaxed);
+    if (number > known) return false;
+    if (number < known) return true;
+    const uint64_t begin = bytes_.load(std::memory_order_relaxed);
+    pieces_[known] = {begin, begin + extent.bytes, extent.capability};
+    piece_count_.store(known + 1, std::memory_order_release);
+    bytes_.store(begin + extent.bytes, std::memory_order_release);
+    return true;
+}
+
+Server::Place Server::place_of(uint64_t offset) const noexcept {
+    const size_t count = piece_count_.load(std::memory_order_acquire);
+    const auto begin = pieces_.begin();
+    const auto end = begin + static_cast<ptrdiff_t>(count);
+    const auto piece = std::upper_bound(
+        begin, end, offset, [](uint64_t at, const Piece& each) { return at < each.end; });
+    if (piece == end) return {};
+    return {piece->capability, offset - piece->begin, piece->end - offset};
+}
+
+void Server::note_failure(hanare_status status) noexcept {
+    int none = 0;
+    lost_.compare_exchange_strong(none,
+                                  status == HANARE_STATUS_OK ? HANARE_STATUS_INTERNAL : status);
+    for (const auto& link : links_) link->end();
+}
+
+const char* Server::trouble() const noexcept {
+    switch (lost_.load(std::memory_order_acquire)) {
+        case 0: return nullptr;
+        case HANARE_STATUS_TIMEOUT: return silent_.c_str();
+        case HANARE_STATUS_PEER_LOST: return gone_.c_str();
+        default: return refuses_.c_str();
+    }
+}
+
+void Server::abandon_in_child() noexcept {
+    for (const auto& link : links_) link->abandon_in_child();
+}
+
+}  // namespace hanare::remote

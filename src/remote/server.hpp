@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Server: one memory server as a store uses it: the connections, the lease, and where in the
+// server's memory each byte of the store lies.
+//
+// A server that has not answered for its time limit, or whose connection has ended, is lost for
+// good: all operations end with PEER_LOST, and nothing that it says later is heard (it may have
+// become another one since).
+//
+// Any thread; async-signal-safe, nothing allocates, but for open() and the end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/thread_annotations.hpp"
+#include "fabric/tcp_link.hpp"
+#include "lease/messages.hpp"
+#include "sys/lock.hpp"
+
+namespace hanare::remote {
+
+// Which connection: what faulting threads wait for does not queue behind what others have started.
+enum class Use : uint32_t {
+    kFaults,  // synchronous, any thread
+    kKeeper,  // the channel's thread
+    kShared,  // started by any thread, completed by one at a time
+};
+inline constexpr size_t kUses = 3;
+
+class Server {
+public:
+    static constexpr int kTimeoutMs = 3000;
+    // What a link moves at least, while it is not lost.
+    static constexpr uint64_t kBytesPerMs = 1024;
+
+    struct Settings {
+        std::string address;  // "tcp://HOST:PORT", for messages
+        std::string client;   // this process's name there
+        int timeout_ms = kTimeoutMs;
+    };
+    using Connect = std::function<Result<std::unique_ptr<fabric::TcpLink>>(Use use)>;
+    // STORE_UNAVAILABLE, with the reason: it is not to be reached, it is no memory server, it
+    // gives no leases.
+    static Result<std::unique_ptr<Server>> open(const Settings& settings, const Connect& connect);
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    fabric::TcpLink& link(Use use) noexcept { return *links_[static_cast<size_t>(use)]; }
+    // Until when an operation of so many bytes has to be done if it is alone.
+    uint64_t deadline_ns(uint64_t bytes) const noexcept;
+    uint64_t timeout_ns() const noexcept { return static_cast<uint64_t>(timeout_ms_) * 1'000'000; }
+    const std::string& address() const noexcept { return address_; }
+    // Of the server, when the lease was opened.
+    uint64_t total_bytes() const noexcept { return total_bytes_; }
+
+    // So that there are `end` bytes: STORE_FULL; STORE_IO: it is lost.
+    hanare_status grow(uint64_t end) noexcept;
+    uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_acquire); }
+
+    struct Place {
+        fabric::Capability capability;
+        uint64_t offset = 0;  // in the region
+        uint64_t bytes = 0;   // from there to the extent's end; 0: nothing was leased there
+    };
+    Place place_of(uint64_t offset) const noexcept;
+
+    bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire) != 0; }
+    // Of an operation that has failed so, the server is lost.
+    void note_failure(hanare_status status) noexcept;
+    // Why, for people; nullptr while it is not lost.
+    const char* trouble() const noexcept;
+
+    void abandon_in_child() noexcept;
+
+private:
+    static constexpr size_t kExtentsMax = 256;
+
+    explicit Server(const Settings& settings);
+    Result<void> open_lease(const std::string& client);
+    bool take(const lease::Extent& extent, size_t number) noexcept;
+
+    const std::string address_;
+    const int timeout_ms_;
+    const std::string silent_;
+    const std::string gone_;
+    const std::string refuses_;
+    std::array<std::unique_ptr<fabric::TcpLink>, kUses> links_;
+    lease::LeaseId lease_;
+    uint64_t total_bytes_ = 0;
+    std::atomic<int> lost_{0};  // a status
+
+    // Only the end of what is known changes.
+    struct Piece {
+        uint64_t begin = 0;
+        uint64_t end = 0;
+        fabric::Capability capability;
+    };
+    std::array<Piece, kExtentsMax> pieces_;
+    std::atomic<size_t> piece_count_{0};
+    std::atomic<uint64_t> bytes_{0};
+    sys::RankedLock lock_{sys::LockRank::kLeaf};  // who makes them more
+};
+
+}  // namespace hanare::remote

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/network_namespace.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "sys/text_file.hpp"
+
+namespace hanare::sys {
+namespace {
+
+// The one user and the one group of a new user namespace.
+Result<void> map_ids(uid_t user, gid_t group) {
+    HANARE_TRY(write_text_file("/proc/self/setgroups", "deny"));
+    HANARE_TRY(write_text_file("/proc/self/gid_map", "0 " + std::to_string(group) + " 1"));
+    return write_text_file("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
+}
+
+}  // namespace
+
+Result<void> enter_own_network() {
+    if (unshare(CLONE_NEWNET) == 0) return {};
+    const uid_t user = geteuid();
+    const gid_t group = getegid();
+    if (errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) return map_ids(user, group);
+    return fail_errno(HANARE_STATUS_PERMISSION, errno,
+                      "cannot make a network of its own; it takes root, or user namespaces "
+                      "(user.max_user_namespaces, kernel.unprivileged_userns_clone)");
+}
+
+}  // namespace hanare::sys

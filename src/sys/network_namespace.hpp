@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A network of this process's own, as containers have it: what is made there (interfaces,
+// addresses) is seen by nobody else and is gone when the last process in it has ended.  For a
+// process without other threads.
+#pragma once
+
+#include "base/result.hpp"
+
+namespace hanare::sys {
+
+// From now on this process, and what it starts, is in a new network that has nothing but a loopback
+// interface, which is down.  Who may not make one otherwise becomes root of a new user namespace,
+// with none but its own user in it.  PERMISSION, with what to change, where neither is allowed.
+Result<void> enter_own_network();
+
+}  // namespace hanare::sys
