@@ -6,6 +6,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 
 #include "base/units.hpp"
 #include "sys/clock.hpp"
@@ -23,8 +24,25 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 std::atomic<SignalQueue*> interrupting{nullptr};
 // So that it is not ended under its feet.
 std::atomic<uint32_t> running_handlers{0};
-std::atomic<uint32_t> handler_thread{0};
+// Of this thread.
+[[gnu::tls_model("initial-exec")]] constinit thread_local uint32_t own_handlers = 0;
 constexpr uint32_t kYield_us = 50;
+// Which thread is interrupted changes; never taken by a handler.
+std::mutex changing_thread;
+
+class RunningHandler {
+public:
+    RunningHandler() noexcept {
+        ++own_handlers;
+        running_handlers.fetch_add(1);
+    }
+    ~RunningHandler() {
+        running_handlers.fetch_sub(1);
+        --own_handlers;
+    }
+    RunningHandler(const RunningHandler&) = delete;
+    RunningHandler& operator=(const RunningHandler&) = delete;
+};
 
 int ms_until(uint64_t deadline_ns, uint64_t now_ns) noexcept {
     const uint64_t left_ms = (deadline_ns - now_ns) / kNsPerMs + 1;
@@ -74,6 +92,7 @@ hanare_status SignalQueue::set_handler(uint32_t number, Handler handler, void* c
 // ---- interrupting
 
 Result<void> SignalQueue::interrupt_this_thread() {
+    std::unique_lock guard(changing_thread);
     SignalQueue* nobody = nullptr;
     if (!interrupting.compare_exchange_strong(nobody, this) && nobody != this) {
         return fail(HANARE_STATUS_BUSY, "another queue of signals interrupts this process");
@@ -95,6 +114,7 @@ Result<void> SignalQueue::interrupt_this_thread() {
     end_of_thread.is_awaited = true;
     thread_.store(sys::own_thread_id());
     hang_bell();
+    guard.unlock();
     // What came before.
     poll();
     return {};
@@ -106,32 +126,33 @@ void SignalQueue::stop_interrupting() noexcept {
     hang_bell();
     SignalQueue* self = this;
     if (!interrupting.compare_exchange_strong(self, nullptr)) return;
-    while (running_handlers.load() != 0 && handler_thread.load() != sys::own_thread_id()) {
+    // But for those that this thread itself is in.
+    while (running_handlers.load() > own_handlers) {
         sys::yield_for_us(kYield_us);
     }
 }
 
 void SignalQueue::on_bell(int) noexcept {
     const int saved_errno = errno;
-    running_handlers.fetch_add(1);
-    handler_thread.store(sys::own_thread_id());
-    if (SignalQueue* const queue = interrupting.load(); queue != nullptr) {
-        queue->hang_bell();
-        queue->run_handlers();
+    {
+        const RunningHandler running;
+        if (SignalQueue* const queue = interrupting.load(); queue != nullptr) {
+            queue->hang_bell();
+            queue->run_handlers();
+        }
     }
-    running_handlers.fetch_sub(1);
     errno = saved_errno;
 }
 
 // Its number may be given to another thread, which expects no handlers.
 void SignalQueue::on_end_of_thread() noexcept {
-    running_handlers.fetch_add(1);
-    handler_thread.store(sys::own_thread_id());
-    SignalQueue* const queue = interrupting.load();
-    if (queue != nullptr && queue->thread_.load() == sys::own_thread_id()) {
-        queue->stop_interrupting();
-    }
-    running_handlers.fetch_sub(1);
+    const std::lock_guard guard(changing_thread);
+    const RunningHandler running;  // so that the queue stays
+    SignalQueue* queue = interrupting.load();
+    uint32_t own = sys::own_thread_id();
+    if (queue == nullptr || !queue->thread_.compare_exchange_strong(own, 0)) return;
+    queue->hang_bell();
+    interrupting.compare_exchange_strong(queue, nullptr);
 }
 
 void SignalQueue::hang_bell() noexcept {
@@ -194,7 +215,7 @@ hanare_status SignalQueue::wait(uint64_t deadline_ns) noexcept {
         const uint64_t now_ns = sys::now_ns();
         if (now_ns >= deadline_ns) break;
         if (!queue_.is_empty()) {
-            // Somebody holds it who does not run, and has rung before.
+            // It came just now.
             sys::yield_for_us(kYield_us);
         } else {
             queue_.sleep(deadline_ns == UINT64_MAX ? -1 : ms_until(deadline_ns, now_ns));

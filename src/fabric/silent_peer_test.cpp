@@ -204,7 +204,14 @@ std::string join_networks_and_pull() {
     int from_there[2];
     if (pipe(to_there) != 0 || pipe(from_there) != 0) return "pipe failed";
     const pid_t child = fork();
-    if (child == 0) be_there(to_there[0], from_there[1], secret);
+    if (child == 0) {
+        close(to_there[1]);
+        close(from_there[0]);
+        be_there(to_there[0], from_there[1], secret);
+    }
+    // So that the child's end shows.
+    close(to_there[0]);
+    close(from_there[1]);
     receive<char>(from_there[0]);
     std::string wrong;
     if (!has_run("ip link add hanare0 type veth peer name hanare1 netns " +

@@ -186,6 +186,7 @@ ptrdiff_t TcpLink::send_some() noexcept {
 }
 
 void TcpLink::note_sent(size_t bytes) noexcept {
+    moved_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     sent_bytes_ += bytes;
     uint64_t sent = sent_.load(std::memory_order_relaxed);
     for (; sent < made_; ++sent) {
@@ -301,6 +302,7 @@ ptrdiff_t TcpLink::take_early(std::span<const sys::Part> parts) noexcept {
 // `bytes` have come: first the rest of the header, then as much as there is place for in
 // `destination`, the rest lies in early_.  False: not an answer.
 bool TcpLink::accept(size_t bytes, std::span<std::byte> destination, bool was_early) noexcept {
+    moved_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     const uint64_t number = answered_.load(std::memory_order_relaxed);
     const size_t of_header = std::min(bytes, sizeof incoming_.header - incoming_.header_bytes);
     incoming_.header_bytes += of_header;
@@ -417,7 +419,12 @@ hanare_status TcpLink::wait(Operation& operation) noexcept {
 }
 
 bool TcpLink::wait_until(Operation& operation, uint64_t until_ns) noexcept {
-    while (!test(operation) && sys::now_ns() < until_ns) {
+    while (!operation.is_done()) {
+        {
+            const sys::SignalBlock no_signals;
+            spin(operation);
+        }
+        if (operation.is_done() || sys::now_ns() >= until_ns) break;
         sleep(operation, std::min(until_ns, operation.deadline_ns));
     }
     return operation.is_done();
@@ -463,9 +470,26 @@ void TcpLink::lead(const Operation& operation, int timeout_ms) noexcept {
 
 void TcpLink::await(int other, int timeout_ms) noexcept {
     const sys::SignalBlock no_signals;
-    if (is_lost() || has_something_to_do()) return;
+    if (is_lost()) {
+        // Its socket would show that for ever.
+        sys::wait_until_readable(other, -1, timeout_ms);
+        return;
+    }
+    if (has_something_to_do()) return;
     const bool reads = !has_early_.load();
     transport_->wait({.to_read = reads, .to_write = is_full_.load()}, timeout_ms, other);
+    look_for_end();
+}
+
+// Where nothing is under way, all that can come is the end, or nonsense.
+void TcpLink::look_for_end() noexcept {
+    {
+        const sys::LockGuard guard(receive_lock_);
+        if (has_unsent_.load() || answered_.load() != sent_.load() || has_early_.load()) return;
+        const sys::Part part = {early_.get(), kEarlyBytes};
+        if (transport_->receive({&part, 1}) == -EAGAIN) return;
+    }
+    end();
 }
 
 // Without any event that would end a sleep.

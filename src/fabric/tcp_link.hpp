@@ -74,6 +74,8 @@ public:
     // In the child of a fork: closes the connection there, which stays the parent's.  Of no more
     // use then; async-signal-safe.
     void abandon_in_child() noexcept { transport_->abandon_in_child(); }
+    // Bytes that have gone or come, ever: whether the peer does something.  Any thread.
+    uint64_t moved_bytes() const noexcept { return moved_bytes_.load(std::memory_order_relaxed); }
     // Whether everything that this thread has posted has taken effect, and what it knows others to
     // have posted.
     bool is_idle() const noexcept {
@@ -126,6 +128,7 @@ private:
     void tell_sleepers() noexcept;
 
     void look_after_peer(uint64_t now_ns) noexcept;
+    void look_for_end() noexcept;
     void cancel(Operation& operation) noexcept;
     void lose() noexcept HANARE_REQUIRES(send_lock_, receive_lock_);
     void drop(Operation& operation, hanare_status status) noexcept
@@ -134,11 +137,12 @@ private:
     const std::unique_ptr<Transport> transport_;
     const uint64_t spin_ns_;
     std::atomic<bool> lost_{false};
-    std::atomic<bool> is_broken_{false};     // the socket; lose() follows
-    std::atomic<uint64_t> looked_ns_{0};     // whether the peer answers
-    std::atomic<bool> has_unsent_{false};    // requests, or operations without all of theirs
-    std::atomic<bool> is_full_{false};       // the socket, for sending
-    std::atomic<bool> has_early_{false};     // something in early_
+    std::atomic<bool> is_broken_{false};   // the socket; lose() follows
+    std::atomic<uint64_t> looked_ns_{0};   // whether the peer answers
+    std::atomic<bool> has_unsent_{false};  // requests, or operations without all of theirs
+    std::atomic<bool> is_full_{false};     // the socket, for sending
+    std::atomic<bool> has_early_{false};   // something in early_
+    std::atomic<uint64_t> moved_bytes_{0};
     std::atomic<bool> has_new_room_{false};  // since the holder of send_lock_ looked
 
     sys::RankedLock send_lock_{sys::LockRank::kLinkSend};

@@ -10,6 +10,9 @@
 // and the epoch are looked at here, the epoch in the target's memory, before and after: an
 // operation never says OK for what went into memory that had been taken away.
 //
+// After TIMEOUT of a get UCX may still write to its destination where a transport does not let go
+// at once, as shared memory does; the memory has to stay until the link has ended then.
+//
 // Any thread, but not in handlers of signals and faults: UCX allocates and takes locks.  Not across
 // fork().
 #pragma once

@@ -144,8 +144,10 @@ Result<void> UcxTarget::conceal(uint32_t region) {
 void UcxTarget::run() noexcept {
     const sys::SignalBlock no_signals;
     UcxCard& card = card_page();
-    while (!is_ending_.load()) {
+    for (;;) {
+        // Before the look at is_ending_: whoever ends it changes the word after that.
         const uint32_t wanted = card.wanted.load();
+        if (is_ending_.load()) return;
         if (wanted != card.served.load()) {
             serve_connecting();
         } else {

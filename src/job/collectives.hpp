@@ -9,8 +9,9 @@
 // of other collectives some tasks may have what they wanted, and the next one is a new one.
 //
 // Whoever fails in a broadcast or allgather otherwise tells those below it in the tree, which fail
-// at once; for that it may take a second longer than its time limit.  Every call counts, also one
-// that is refused for what it was given, so that what is told is always about the same one.
+// at once; for that it may take some seconds longer than its time limit, where others are silent.
+// Every call counts, also one that is refused for what it was given, so that what is told is always
+// about the same one.
 //
 // Any thread, one at a time: BUSY.
 #pragma once

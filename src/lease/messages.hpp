@@ -29,7 +29,7 @@ enum class Ask : uint16_t {
     kExtents = 4,  // the same without growing
     kEnd = 5,      // `lease` is over, for all its connections
     kStatus = 6,   // answered by the leases from the `first`th on
-    kDrain = 7,    // no new leases, no growth from now on, and clients learn of it
+    kDrain = 7,    // no new leases, no growth from now on; answers say so (kDraining)
 };
 
 // Who has the key has the lease.

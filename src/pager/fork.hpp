@@ -6,14 +6,16 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "store/store.hpp"
 
 namespace hanare::pager {
 
 // Registers with pthread_atfork; the first call does the work.
 Result<void> watch_forks();
 
-// A child that is forked while no pool is open may use Hanare itself.
-void note_pool_opened() noexcept;
-void note_pool_closed() noexcept;
+// A child that is forked while no pool is open may use Hanare itself.  Between the two calls the
+// store stays.
+void note_pool_opened(store::Store& store) noexcept;
+void note_pool_closed(store::Store& store) noexcept;
 
 }  // namespace hanare::pager

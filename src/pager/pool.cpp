@@ -72,7 +72,7 @@ Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
     if (options.starts_keeper) HANARE_TRY(pool->keeper_->start());
     HANARE_TRY(pool->fault_threads_.start(*pool->pager_));
     pool->watches_forks_ = options.watches_forks;
-    if (options.watches_forks) note_pool_opened();
+    if (options.watches_forks) note_pool_opened(*pool->store_);
     return pool;
 }
 
@@ -102,7 +102,7 @@ Pool::~Pool() {
     }
     keeper_->stop();
     fault_threads_.stop();
-    if (watches_forks_) note_pool_closed();
+    if (watches_forks_) note_pool_closed(*store_);
 }
 
 Result<void> Pool::check_unpinned() {

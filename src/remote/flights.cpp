@@ -9,9 +9,7 @@
 namespace hanare::remote {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
-// How often who waits looks whether the server still answers.
-constexpr int kSliceMs = 100;
+constexpr int kSliceMs = Silence::kSlice_ns / 1'000'000;
 
 }  // namespace
 
@@ -50,7 +48,6 @@ bool Flights::start(store::IoRequest& request) noexcept {
             store_.note(HANARE_STATUS_LIMIT);  // and so the operation fails
         }
     }
-    if (is_empty()) moved_ns_.store(sys::now_ns(), std::memory_order_relaxed);
     next.request = &request;
     next.operation.reset();
     if (!is_whole) {
@@ -111,15 +108,15 @@ store::IoRequest* Flights::take() noexcept {
     const hanare_status status = status_of(oldest);
     request->status = status;
     if (status == HANARE_STATUS_OK) request->done_bytes = request->bytes;
-    moved_ns_.store(sys::now_ns(), std::memory_order_relaxed);
     taken_.store(number + 1, std::memory_order_release);
     return request;
 }
 
 void Flights::check_progress() noexcept {
-    const uint64_t moved_ns = moved_ns_.load(std::memory_order_relaxed);
-    if (sys::now_ns() - moved_ns < store_.server().timeout_ns()) return;
-    store_.server().note_failure(HANARE_STATUS_TIMEOUT);
+    Server& server = store_.server();
+    if (silence_.is_longer_than(server.timeout_ns(), link_.moved_bytes(), sys::now_ns())) {
+        server.note_failure(HANARE_STATUS_TIMEOUT);
+    }
 }
 
 void Flights::wait_for_oldest() noexcept {
@@ -127,15 +124,16 @@ void Flights::wait_for_oldest() noexcept {
     if (number == started_.load(std::memory_order_acquire)) return;
     Flight& oldest = flight(number);
     while (oldest.operation &&
-           !link_.wait_until(*oldest.operation, sys::now_ns() + kSliceMs * kNsPerMs)) {
+           !link_.wait_until(*oldest.operation, sys::now_ns() + Silence::kSlice_ns)) {
         check_progress();
     }
 }
 
 void Flights::await(int other, int timeout_ms) noexcept {
-    if (is_empty()) return link_.await(other, timeout_ms);
     const int slice_ms = timeout_ms < 0 ? kSliceMs : std::min(timeout_ms, kSliceMs);
-    link_.await(other, slice_ms);
+    link_.await(other, is_empty() ? timeout_ms : slice_ms);
+    Server& server = store_.server();
+    if (link_.is_lost() && !server.is_lost()) server.note_failure(HANARE_STATUS_PEER_LOST);
 }
 
 }  // namespace hanare::remote

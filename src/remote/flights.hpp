@@ -16,6 +16,7 @@
 #include "fabric/operation.hpp"
 #include "remote/bounce_ring.hpp"
 #include "remote/server.hpp"
+#include "remote/silence.hpp"
 #include "store/store.hpp"
 
 namespace hanare::remote {
@@ -67,7 +68,7 @@ private:
     std::optional<BounceRing> bounces_;
     std::atomic<uint64_t> started_{0};
     std::atomic<uint64_t> taken_{0};
-    std::atomic<uint64_t> moved_ns_{0};  // when the oldest became that
+    Silence silence_;  // of who takes them
 };
 
 }  // namespace hanare::remote

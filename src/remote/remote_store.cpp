@@ -134,13 +134,13 @@ hanare_status RemoteStore::transfer(fabric::Kind kind, uint64_t offset, std::byt
         operation.kind = kind;
         operation.capability = place.capability;
         operation.offset = place.offset;
-        operation.deadline_ns = server_->deadline_ns(piece);
         if (kind == fabric::Kind::kGet) {
             operation.destination = {memory, piece};
         } else {
             operation.source = {memory, piece};
         }
-        const hanare_status status = server_->link(Use::kFaults).carry_out(operation);
+        server_->link(Use::kFaults).post(operation);
+        const hanare_status status = server_->wait(Use::kFaults, operation);
         if (status != HANARE_STATUS_OK) return note(status);
         offset += piece;
         memory += piece;

@@ -44,7 +44,6 @@ size_t SingleTransfer::start(store::IoRequest* const* requests, size_t count) no
     fabric::Operation& operation = operation_.emplace();
     operation.capability = place.capability;
     operation.offset = place.offset;
-    operation.deadline_ns = store_.server().deadline_ns(request.bytes);
     if (request.kind == store::IoKind::kRead) {
         operation.kind = fabric::Kind::kGet;
         operation.destination = {request.memory, request.bytes};
@@ -60,7 +59,7 @@ store::IoRequest* SingleTransfer::next_completed(bool wait) noexcept {
     if (request_ == nullptr) return nullptr;
     fabric::TcpLink& link = store_.server().link(Use::kFaults);
     if (wait) {
-        link.wait(*operation_);
+        store_.server().wait(Use::kFaults, *operation_);
     } else if (!link.test(*operation_)) {
         return nullptr;
     }

@@ -6,6 +6,7 @@
 
 #include "base/units.hpp"
 #include "lease/ask.hpp"
+#include "remote/silence.hpp"
 #include "sys/clock.hpp"
 #include "sys/futex.hpp"
 #include "sys/signal.hpp"
@@ -13,9 +14,24 @@
 namespace hanare::remote {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
+// For an answer of the server itself, which may lie behind much else.
+constexpr uint64_t kAnswerTimeouts = 3;
+// How long it may take until what others have given back is free.
+constexpr uint64_t kFreeing_ns = 30'000'000'000;
 // How long a server is left alone that is busy with what others have given back.
 constexpr uint32_t kPause_us = 2000;
+
+// Of a growth: nothing has happened.
+bool is_refusal(hanare_status status) noexcept {
+    switch (status) {
+        case HANARE_STATUS_STORE_FULL:
+        case HANARE_STATUS_LIMIT:
+        case HANARE_STATUS_BUSY:
+        case HANARE_STATUS_NO_MEMORY:
+        case HANARE_STATUS_SYSTEM: return true;
+        default: return false;
+    }
+}
 
 }  // namespace
 
@@ -25,7 +41,8 @@ Server::Server(const Settings& settings)
       silent_("memory server " + address_ + " has not answered for " + std::to_string(timeout_ms_) +
               " ms"),
       gone_("memory server " + address_ + " has ended the connection"),
-      refuses_("memory server " + address_ + " does not know this lease any more") {}
+      refuses_("memory server " + address_ + " does not know this lease any more"),
+      babbles_("memory server " + address_ + " answers what makes no sense") {}
 
 Result<std::unique_ptr<Server>> Server::open(const Settings& settings, const Connect& connect) {
     auto server = std::unique_ptr<Server>(new Server(settings));
@@ -47,7 +64,8 @@ Result<void> Server::open_lease(const std::string& client) {
     question.what = lease::Ask::kOpen;
     client.copy(question.client, sizeof question.client);
     lease::Reply reply;
-    const hanare_status status = lease::ask(link(Use::kFaults), question, deadline_ns(0), reply);
+    const uint64_t deadline_ns = sys::now_ns() + kAnswerTimeouts * timeout_ns();
+    const hanare_status status = lease::ask(link(Use::kFaults), question, deadline_ns, reply);
     const auto unavailable = [&](const char* why) {
         return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s %s", address_.c_str(), why);
     };
@@ -65,12 +83,19 @@ Result<void> Server::open_lease(const std::string& client) {
     return {};
 }
 
-uint64_t Server::deadline_ns(uint64_t bytes) const noexcept {
-    return sys::now_ns() + timeout_ns() + bytes / kBytesPerMs * kNsPerMs;
+hanare_status Server::wait(Use use, fabric::Operation& operation) noexcept {
+    fabric::TcpLink& connection = link(use);
+    Silence silence;
+    while (!connection.wait_until(operation, sys::now_ns() + Silence::kSlice_ns)) {
+        if (silence.is_longer_than(timeout_ns(), connection.moved_bytes(), sys::now_ns())) {
+            note_failure(HANARE_STATUS_TIMEOUT);
+        }
+    }
+    return operation.status();
 }
 
 hanare_status Server::grow(uint64_t end) noexcept {
-    const uint64_t give_up_ns = deadline_ns(0);
+    const uint64_t give_up_ns = sys::now_ns() + kFreeing_ns;
     while (bytes() < end) {
         lease::Question question;
         question.what = lease::Ask::kGrow;
@@ -78,16 +103,13 @@ hanare_status Server::grow(uint64_t end) noexcept {
         question.bytes = end;
         question.first = static_cast<uint32_t>(piece_count_.load(std::memory_order_acquire));
         lease::Reply reply;
-        const hanare_status status =
-            lease::ask(link(Use::kFaults), question, deadline_ns(0), reply);
+        const hanare_status status = lease::ask(
+            link(Use::kFaults), question, sys::now_ns() + kAnswerTimeouts * timeout_ns(), reply);
         if (status == HANARE_STATUS_BUSY && sys::now_ns() < give_up_ns) {
             sys::yield_for_us(kPause_us);
             continue;
         }
-        if (status == HANARE_STATUS_STORE_FULL || status == HANARE_STATUS_LIMIT ||
-            status == HANARE_STATUS_BUSY) {
-            return HANARE_STATUS_STORE_FULL;
-        }
+        if (is_refusal(status)) return HANARE_STATUS_STORE_FULL;
         bool is_good = status == HANARE_STATUS_OK && !reply.extents.empty();
         for (size_t i = 0; is_good && i < reply.extents.size(); ++i) {
             is_good = take(reply.extents[i], question.first + i);
@@ -139,7 +161,9 @@ const char* Server::trouble() const noexcept {
         case 0: return nullptr;
         case HANARE_STATUS_TIMEOUT: return silent_.c_str();
         case HANARE_STATUS_PEER_LOST: return gone_.c_str();
-        default: return refuses_.c_str();
+        case HANARE_STATUS_BAD_KEY:
+        case HANARE_STATUS_NOT_FOUND: return refuses_.c_str();
+        default: return babbles_.c_str();
     }
 }
 

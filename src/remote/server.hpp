@@ -37,8 +37,6 @@ inline constexpr size_t kUses = 3;
 class Server {
 public:
     static constexpr int kTimeoutMs = 3000;
-    // What a link moves at least, while it is not lost.
-    static constexpr uint64_t kBytesPerMs = 1024;
 
     struct Settings {
         std::string address;  // "tcp://HOST:PORT", for messages
@@ -53,14 +51,14 @@ public:
     Server& operator=(const Server&) = delete;
 
     fabric::TcpLink& link(Use use) noexcept { return *links_[static_cast<size_t>(use)]; }
-    // Until when an operation of so many bytes has to be done if it is alone.
-    uint64_t deadline_ns(uint64_t bytes) const noexcept;
+    // Until the operation is done, which it is when the server is lost; its status.
+    hanare_status wait(Use use, fabric::Operation& operation) noexcept;
     uint64_t timeout_ns() const noexcept { return static_cast<uint64_t>(timeout_ms_) * 1'000'000; }
     const std::string& address() const noexcept { return address_; }
     // Of the server, when the lease was opened.
     uint64_t total_bytes() const noexcept { return total_bytes_; }
 
-    // So that there are `end` bytes: STORE_FULL; STORE_IO: it is lost.
+    // So that there are `end` bytes: STORE_FULL: there are not, as before; STORE_IO: it is lost.
     hanare_status grow(uint64_t end) noexcept;
     uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_acquire); }
 
@@ -91,6 +89,7 @@ private:
     const std::string silent_;
     const std::string gone_;
     const std::string refuses_;
+    const std::string babbles_;
     std::array<std::unique_ptr<fabric::TcpLink>, kUses> links_;
     lease::LeaseId lease_;
     uint64_t total_bytes_ = 0;

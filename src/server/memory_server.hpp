@@ -22,7 +22,7 @@ public:
         std::string host = "127.0.0.1";  // a numeric address of this machine
         uint16_t port = 0;               // 0: one that is free
         uint64_t memory_bytes = 0;
-        uint64_t quota_bytes = UINT64_MAX;  // of each client
+        uint64_t quota_bytes = UINT64_MAX;  // of each lease
         bool wants_huge_pages = false;
         // Serves only who knows it.  Without, PERMISSION for other hosts than loopback.
         std::optional<fabric::Secret> secret = {};

@@ -25,7 +25,12 @@ Result<void> enter_own_network() {
     if (unshare(CLONE_NEWNET) == 0) return {};
     const uid_t user = geteuid();
     const gid_t group = getegid();
-    if (errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) return map_ids(user, group);
+    if (errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) {
+        if (const auto mapped = map_ids(user, group); !mapped) {
+            return fail(HANARE_STATUS_PERMISSION, "%s", mapped.error().text);
+        }
+        return {};
+    }
     return fail_errno(HANARE_STATUS_PERMISSION, errno,
                       "cannot make a network of its own; it takes root, or user namespaces "
                       "(user.max_user_namespaces, kernel.unprivileged_userns_clone)");

@@ -11,7 +11,8 @@ namespace hanare::sys {
 
 // From now on this process, and what it starts, is in a new network that has nothing but a loopback
 // interface, which is down.  Who may not make one otherwise becomes root of a new user namespace,
-// with none but its own user in it.  PERMISSION, with what to change, where neither is allowed.
+// with none but its own user in it.  PERMISSION, with what to change, where neither is allowed; the
+// process may be half-way then, and had better end.
 Result<void> enter_own_network();
 
 }  // namespace hanare::sys

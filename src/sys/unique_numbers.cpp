@@ -12,7 +12,7 @@ namespace {
 
 // The last number of a range is never taken, so that `next` never is a number of the range behind.
 uint64_t left_in_range(uint64_t next) {
-    return next == 0 ? 0 : UniqueNumbers::kTakenMax - next % UniqueNumbers::kRangeNumbers;
+    return UniqueNumbers::kTakenMax - next % UniqueNumbers::kRangeNumbers;
 }
 
 }  // namespace
@@ -37,6 +37,14 @@ uint64_t UniqueNumbers::take(uint64_t count) noexcept {
     HANARE_ASSERT(count > 0 && count <= kTakenMax);
     uint64_t next = next_->load(std::memory_order_relaxed);
     for (;;) {
+        if (next == 0) {
+            // No range is begun with 0 in its place: a child that is forked between taking one and
+            // the exchange finds 0 there, and would begin it, too.
+            if (next_->compare_exchange_strong(next, kTakenMax, std::memory_order_relaxed)) {
+                next = kTakenMax;
+            }
+            continue;
+        }
         uint64_t first = next;
         if (left_in_range(next) < count) {
             const uint64_t range = take_range();

@@ -12,7 +12,9 @@
 // Only a copy of the whole process with its shared memory (a snapshot of the machine that goes on
 // twice) would take numbers again.
 //
-// Any thread; take() is async-signal-safe.
+// Any thread; take() is async-signal-safe.  What take() has given is the caller's and, where a
+// handler that interrupts it forks before it was used, a child's, too: who cannot have that blocks
+// signals until then.
 #pragma once
 
 #include <atomic>

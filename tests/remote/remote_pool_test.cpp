@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@
 #include "api/scenario.hpp"
 #include "base/prng.hpp"
 #include "remote/server_process.hpp"
+#include "server/memory_server.hpp"
 
 namespace hanare::api_test {
 namespace {
@@ -148,6 +151,35 @@ TEST(RemotePoolTest, LostServerEndsInOneLine) {
         ASSERT_EQ(outcome.lines().size(), 1u) << outcome.errors;
         EXPECT_NE(outcome.errors.find("memory server tcp://"), std::string::npos) << outcome.errors;
         EXPECT_NE(outcome.errors.find(why), std::string::npos) << outcome.errors;
+    }
+}
+
+// Also one that nobody has asked for memory yet: a child keeps no connection of its parent's.
+TEST(RemotePoolTest, ChildKeepsNoLease) {
+    for (const bool has_region : {false, true}) {
+        auto server = server::MemoryServer::open({.memory_bytes = 128 * kMiB}).value();
+        ASSERT_TRUE(server->start());
+        const std::string spec = "tcp://127.0.0.1:" + std::to_string(server->port());
+        int ends[2];
+        ASSERT_EQ(pipe(ends), 0);
+        const pid_t parent = fork();
+        if (parent == 0) {
+            FarPool pool(config_of(spec));
+            if (has_region) pool.alloc(32 * kMiB);
+            const pid_t child = fork();
+            if (child == 0) {
+                // Outlives its parent, until the test says so.
+                char end;
+                close(ends[1]);
+                _exit(read(ends[0], &end, 1) == 0 ? 0 : 1);
+            }
+            kill(getpid(), SIGKILL);
+        }
+        close(ends[0]);
+        EXPECT_EQ(waitpid(parent, nullptr, 0), parent);
+        EXPECT_TRUE(eventually([&] { return server->status().leases.empty(); })) << has_region;
+        EXPECT_EQ(server->status().leases_opened, 1u);
+        close(ends[1]);
     }
 }
 
