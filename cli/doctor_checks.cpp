@@ -210,6 +210,11 @@ Finding check_store(const Options& options, const Platform& platform) {
     finding.check = "store";
     finding.use = "keeps absent blocks in an unnamed file there";
     const auto spec = config::parse_store_spec(options.store);
+    if (spec && spec->kind == config::StoreKind::kServer) {
+        finding.found = "memory server " + config::server_url(spec->server);
+        finding.use = "keeps absent blocks there, of pools of the C API; hanare run cannot yet";
+        return finding;
+    }
     const auto report = spec ? sys::probe_directory(spec->directory)
                              : Result<sys::DirectoryReport>(std::unexpected(spec.error()));
     if (!report) {

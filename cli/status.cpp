@@ -170,7 +170,8 @@ void add(CLI::App& app, const char* name, const char* help, bool has_json,
     auto flags = std::make_shared<QuestionFlags>();
     question->add_option("server", flags->address, "tcp://HOST[:PORT], port 7077 if there is none");
     question->add_option("--secret-file", flags->secret_file,
-                         "file with the server's secret, - for standard input");
+                         "file with the server's secret, - for standard input")
+        ->envname("HANARE_SECRET_FILE");
     if (has_json) question->add_flag("--json", flags->as_json, "print JSON");
     set_run(*question, [flags, run, name] {
         if (!flags->address) {

@@ -12,9 +12,11 @@ Result<StoreDirectory> examine_store_directory(const config::Options& options) {
     const std::string& source = options.sources[static_cast<size_t>(config::OptionId::store)];
     HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
     if (store.kind == config::StoreKind::kServer) {
-        return fail(HANARE_STATUS_NOT_SUPPORTED,
-                    "store (%s): %.150s: memory servers are for pools of the C API so far; %s",
-                    source.c_str(), options.store.c_str(), kRemedy);
+        return fail(
+            HANARE_STATUS_NOT_SUPPORTED,
+            "store (%s): %.150s: memory servers are for pools of the C API so far; here name a "
+            "directory (--store file:DIR)",
+            source.c_str(), options.store.c_str());
     }
     const auto report = sys::examine_directory(store.directory);
     if (!report) {

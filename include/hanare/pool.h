@@ -41,10 +41,10 @@ typedef struct hanare_pool_options {
     uint64_t local_bytes;
     /* Where absent blocks live: "file:DIR[?size=SIZE]"; in DIR "%3F" stands for '?' and "%25" for
      * '%'.  Or "tcp://HOST[:PORT][?size=SIZE]", a memory server (`hanare server`).  With option
-     * `secret_file` the two recognise each other by its secret, and blocks are sealed: the server
-     * can neither read nor change nor replay them.  Without, only a server on this machine is
-     * spoken to.  With a size that much is reserved at once.  Default: a file in $TMPDIR, else
-     * /var/tmp. */
+     * `secret_file` (HANARE_SECRET_FILE) the two recognise each other by its secret, and blocks are
+     * sealed: the server can neither read nor change nor replay them.  Without, only a server on
+     * this machine is spoken to.  With a size that much is reserved at once, and no more later.
+     * Default: a file in $TMPDIR, else /var/tmp. */
     const char *store;
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
      * Default 256 KiB. */
@@ -78,7 +78,8 @@ typedef struct hanare_pool_options {
 /* Opens a pool.  `options` may be NULL.  Options left at zero come from HANARE_* variables, the
  * configuration file and the built-in defaults, in this order.
  * Errors: INVALID_ARGUMENT, LIMIT (budget below 16 blocks), STORE_UNAVAILABLE (missing, read-only,
- * on tmpfs), STORE_FULL, NOT_SUPPORTED (no engine works here), NO_MEMORY. */
+ * on tmpfs; a memory server that cannot be used), STORE_FULL, NOT_SUPPORTED (no engine works here),
+ * NO_MEMORY; of the secret's file NOT_FOUND, PERMISSION. */
 HANARE_API hanare_status hanare_pool_open(const hanare_pool_options *options, hanare_pool **pool);
 
 /* Ends the pool and every region of it; the handle is invalid afterwards.  BUSY, and nothing is
@@ -95,7 +96,8 @@ typedef struct hanare_alloc_options {
 /* Reserves `bytes` of far memory, zero-filled, aligned to the block size; room for it in the store
  * is reserved as well.  `options` may be NULL.
  * Errors: INVALID_ARGUMENT (zero or absurd size, bad block size), LIMIT (budget below 16 blocks of
- * this size; vm.max_map_count), STORE_FULL, NO_MEMORY (address space). */
+ * this size; vm.max_map_count), STORE_FULL, STORE_IO (a memory server is lost), NO_MEMORY (address
+ * space). */
 HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
                                       const hanare_alloc_options *options, void **address);
 

@@ -30,13 +30,22 @@ Result<std::unique_ptr<store::Store>> open_server_store(const config::StoreSpec&
                                                         const config::Options& options) {
     std::optional<fabric::Secret> secret;
     if (!options.secret_file.empty()) {
-        HANARE_TRY_ASSIGN(secret, fabric::Secret::read_file(options.secret_file));
+        auto found = fabric::Secret::read_file(options.secret_file);
+        if (!found) {
+            return fail(found.error().status, "secret_file (HANARE_SECRET_FILE): %s",
+                        found.error().text);
+        }
+        secret = std::move(*found);
     }
-    HANARE_TRY_ASSIGN(const std::string host, sys::look_up_host(spec.server.host));
+    const auto host = sys::look_up_host(spec.server.host);
+    if (!host) {
+        return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s: %s",
+                    config::server_url(spec.server).c_str(), host.error().text);
+    }
     const auto connect = [&](Use use) {
         const bool may_spin = use == Use::kFaults && sys::allowed_cpus() > 1;
         return fabric::TcpLink::connect(
-            {.host = host,
+            {.host = *host,
              .port = spec.server.port,
              .secret = secret,
              .spin_us = may_spin ? kSpin_us : 0,

@@ -48,10 +48,12 @@ uint64_t RemoteStore::managed_bytes() const noexcept {
 }
 
 std::unexpected<Error> RemoteStore::no_room(uint64_t wanted_bytes) const {
-    return fail(HANARE_STATUS_STORE_FULL,
-                "memory server %s has not so much free for this program: %s wanted, %s had",
-                server_->address().c_str(), format_size(wanted_bytes).c_str(),
-                format_size(server_->bytes()).c_str());
+    return fail(
+        HANARE_STATUS_STORE_FULL,
+        "memory server %s does not lend this pool %s more, which has %s of it: others, its quota, "
+        "a drain or the store's size stand in the way; `hanare status` says more",
+        server_->address().c_str(), format_size(wanted_bytes).c_str(),
+        format_size(server_->bytes()).c_str());
 }
 
 Result<uint64_t> RemoteStore::reserve(uint64_t bytes) {

@@ -21,6 +21,19 @@ constexpr uint64_t kFreeing_ns = 30'000'000'000;
 // How long a server is left alone that is busy with what others have given back.
 constexpr uint32_t kPause_us = 2000;
 
+// Where a secret may be the reason.
+const char* advice_for(hanare_status status) noexcept {
+    switch (status) {
+        case HANARE_STATUS_BAD_KEY:
+        case HANARE_STATUS_PERMISSION:
+        case HANARE_STATUS_PEER_LOST:
+            return "; option secret_file (HANARE_SECRET_FILE) has to name the secret that it "
+                   "knows, "
+                   "if it wants one";
+        default: return "";
+    }
+}
+
 // Of a growth: nothing has happened.
 bool is_refusal(hanare_status status) noexcept {
     switch (status) {
@@ -49,13 +62,25 @@ Result<std::unique_ptr<Server>> Server::open(const Settings& settings, const Con
     for (size_t use = 0; use < kUses; ++use) {
         auto link = connect(static_cast<Use>(use));
         if (!link) {
-            return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s: %s",
-                        settings.address.c_str(), link.error().text);
+            return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s: %s%s",
+                        settings.address.c_str(), link.error().text,
+                        advice_for(link.error().status));
         }
         server->links_[use] = std::move(*link);
     }
     HANARE_TRY(server->open_lease(settings.client));
     return server;
+}
+
+// Where it is silent now, it finds out by the end of the connections.
+Server::~Server() {
+    if (is_lost() || lease_.number == 0) return;
+    lease::Question question;
+    question.what = lease::Ask::kEnd;
+    question.lease = lease_;
+    lease::Reply reply;
+    static_cast<void>(
+        lease::ask(link(Use::kFaults), question, sys::now_ns() + timeout_ns(), reply));
 }
 
 // Its connection keeps the lease.
@@ -75,7 +100,10 @@ Result<void> Server::open_lease(const std::string& client) {
         case HANARE_STATUS_LIMIT: return unavailable("has as many clients as it takes");
         case HANARE_STATUS_NOT_SUPPORTED: return unavailable("is none, or one of another version");
         case HANARE_STATUS_TIMEOUT: return unavailable("does not answer");
-        case HANARE_STATUS_PEER_LOST: return unavailable("has closed the connection");
+        case HANARE_STATUS_PEER_LOST:
+            return unavailable(
+                "has closed the connection: it may want a secret (option secret_file, "
+                "HANARE_SECRET_FILE), or have no room for more connections");
         default: return unavailable(hanare_status_text(status));
     }
     lease_ = reply.answer.lease;

@@ -47,6 +47,8 @@ public:
     // STORE_UNAVAILABLE, with the reason: it is not to be reached, it is no memory server, it
     // gives no leases.
     static Result<std::unique_ptr<Server>> open(const Settings& settings, const Connect& connect);
+    // Gives the memory back, as the server knows.
+    ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
