@@ -91,26 +91,6 @@ Result<uint32_t*> allocate(Memory& memory, uint64_t bytes) {
     return reinterpret_cast<uint32_t*>(array);
 }
 
-// The budget that holds so many blocks and not one more: a small pool shows what tables and
-// descriptors take of it.
-Result<uint64_t> budget_for(const Test1Setup& setup) {
-    HanareMemoryOptions options = setup.memory;
-    const uint64_t blocks = std::min<uint64_t>(setup.blocks(), 64);
-    options.local_bytes = blocks * options.block_bytes + setup.blocks() * kKiB + 4 * kMiB;
-    HANARE_TRY_ASSIGN(const auto memory, hanare_memory(options));
-    HANARE_TRY_ASSIGN(volatile uint32_t* const ints, allocate(*memory, setup.bytes));
-    HANARE_TRY_ASSIGN(const hanare_counters before, memory->counters());
-    if (before.block_bytes != options.block_bytes) {
-        return fail(HANARE_STATUS_NOT_SUPPORTED, "the engine takes blocks of %s for them here",
-                    format_size(before.block_bytes).c_str());
-    }
-    *ints = 1;
-    HANARE_TRY_ASSIGN(const hanare_counters after, memory->counters());
-    const uint64_t frames = after.frame_bytes / options.block_bytes;
-    const uint64_t descriptor_bytes = (after.metadata_bytes - before.metadata_bytes) / frames;
-    return before.metadata_bytes + setup.local_blocks * (options.block_bytes + descriptor_bytes);
-}
-
 }  // namespace
 
 const char* test1_pass_name(int pass) {
@@ -128,9 +108,28 @@ uint64_t test1_expected_swaps(const Test1Setup& setup, int pass) {
     return pass == 0 ? setup.blocks() - setup.local_blocks : setup.blocks();
 }
 
+// A small pool shows what tables and descriptors take of it.
+Result<uint64_t> test1_budget(const Test1Setup& setup) {
+    HanareMemoryOptions options = setup.memory;
+    const uint64_t blocks = std::min<uint64_t>(setup.blocks(), 64);
+    options.local_bytes = blocks * options.block_bytes + setup.blocks() * kKiB + 4 * kMiB;
+    HANARE_TRY_ASSIGN(const auto memory, hanare_memory(options));
+    HANARE_TRY_ASSIGN(volatile uint32_t* const ints, allocate(*memory, setup.bytes));
+    HANARE_TRY_ASSIGN(const hanare_counters before, memory->counters());
+    if (before.block_bytes != options.block_bytes) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED, "the engine takes blocks of %s for them here",
+                    format_size(before.block_bytes).c_str());
+    }
+    *ints = 1;
+    HANARE_TRY_ASSIGN(const hanare_counters after, memory->counters());
+    const uint64_t frames = after.frame_bytes / options.block_bytes;
+    const uint64_t descriptor_bytes = (after.metadata_bytes - before.metadata_bytes) / frames;
+    return before.metadata_bytes + setup.local_blocks * (options.block_bytes + descriptor_bytes);
+}
+
 Result<Test1Run> run_test1(const Test1Setup& setup) {
     HanareMemoryOptions options = setup.memory;
-    HANARE_TRY_ASSIGN(options.local_bytes, budget_for(setup));
+    HANARE_TRY_ASSIGN(options.local_bytes, test1_budget(setup));
     HANARE_TRY(warm_memory(options.local_bytes));
     HANARE_TRY_ASSIGN(const auto memory, hanare_memory(options));
     HANARE_TRY_ASSIGN(uint32_t* const ints, allocate(*memory, setup.bytes));

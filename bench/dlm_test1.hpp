@@ -30,6 +30,10 @@ struct Test1Setup {
     uint64_t blocks() const { return bytes / memory.block_bytes; }
 };
 
+// The budget that holds so many blocks and not one more.  NOT_SUPPORTED where the pool takes other
+// blocks than asked for.
+Result<uint64_t> test1_budget(const Test1Setup& setup);
+
 // Of the paper's scheme, where the resident block that came first is the next to go.
 uint64_t test1_expected_swaps(const Test1Setup& setup, int pass);
 

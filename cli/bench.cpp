@@ -4,14 +4,17 @@
 #include <memory>
 
 #include "bench/pager_case.hpp"
+#include "cli/bench_dlm_pagesize.hpp"
 #include "cli/bench_dlm_test1.hpp"
 #include "cli/bench_fabric.hpp"
 #include "cli/bench_fault.hpp"
 #include "cli/bench_intercept.hpp"
 #include "cli/bench_pager.hpp"
+#include "cli/bench_remote.hpp"
 #include "cli/bench_resident.hpp"
 #include "cli/commands.hpp"
 #include "cli/fabric_compared.hpp"
+#include "cli/remote_near.hpp"
 
 namespace hanare::cli {
 
@@ -104,6 +107,38 @@ void add_bench_dlm_test1(CLI::App& bench) {
     set_run(*test1, [flags] { return run_bench_dlm_test1(*flags); });
 }
 
+void add_bench_dlm_pagesize(CLI::App& bench) {
+    CLI::App* pagesize = bench.add_subcommand(
+        "dlm-pagesize", "the DLM paper's Fig. 13: a write with one swap, by block size");
+    auto flags = std::make_shared<DlmPagesizeFlags>();
+    pagesize->add_option("--rounds", flags->rounds,
+                         "runs of each size; the median counts (default 5)");
+    pagesize->add_flag("--quick", flags->quick, "one round");
+    pagesize->add_option("--json", flags->json, "write the results to this file");
+    flags->overrides = add_option_flags(*pagesize, {OptionId::engine});
+    set_run(*pagesize, [flags] { return run_bench_dlm_pagesize(*flags); });
+}
+
+void add_bench_remote(CLI::App& bench) {
+    CLI::App* remote = bench.add_subcommand(
+        "remote", "arrays in the memory of memory servers, next to raw sockets that move the same");
+    auto flags = std::make_shared<RemoteFlags>();
+    remote->add_option("--size", flags->size, "size of the data (default 512M)");
+    remote->add_option("--cases", flags->cases,
+                       "comma-separated, of " + remote_case_names() + " (default all)");
+    remote->add_option("--networks", flags->networks,
+                       "comma-separated, of " + remote_network_names() + " (default all)");
+    remote->add_option("--rounds", flags->rounds,
+                       "runs of each case; the median counts (default 7)");
+    remote->add_flag("--quick", flags->quick, "smaller data, loopback and veth, one round");
+    remote->add_option("--json", flags->json, "write the results to this file");
+    remote->add_option("--near", flags->near)->group("");  // the processes of the bench
+    remote->add_option("--far", flags->far)->group("");
+    flags->overrides = add_option_flags(
+        *remote, {OptionId::block_bytes, OptionId::engine, OptionId::read_ahead_blocks});
+    set_run(*remote, [flags] { return run_bench_remote(*flags); });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
@@ -121,7 +156,9 @@ void add_bench(CLI::App& app) {
     add_bench_fabric(*bench);
     add_bench_intercept(*bench);
     add_bench_pager(*bench);
+    add_bench_remote(*bench);
     add_bench_dlm_test1(*bench);
+    add_bench_dlm_pagesize(*bench);
 }
 
 }  // namespace hanare::cli

@@ -212,7 +212,7 @@ Finding check_store(const Options& options, const Platform& platform) {
     const auto spec = config::parse_store_spec(options.store);
     if (spec && spec->kind == config::StoreKind::kServer) {
         finding.found = "memory server " + config::server_url(spec->server);
-        finding.use = "keeps absent blocks there, of pools of the C API; hanare run cannot yet";
+        finding.use = "keeps absent blocks there; `hanare status` says whether it is up";
         return finding;
     }
     const auto report = spec ? sys::probe_directory(spec->directory)

@@ -2,12 +2,14 @@
 #include "cli/fabric_network.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
 
 #include "sys/network_namespace.hpp"
 #include "sys/program_file.hpp"
+#include "sys/text_file.hpp"
 #include "sys/timed_program.hpp"
 
 namespace hanare::cli {
@@ -17,22 +19,34 @@ constexpr const char* kSourceEnd = "hanare0";
 constexpr const char* kTargetEnd = "hanare1";
 constexpr const char* kSourceAddress = "192.0.2.1/24";
 constexpr const char* kTargetAddress = "192.0.2.2/24";
+constexpr const char* kSourcePlainAddress = "127.77.0.1/24";
+constexpr const char* kTargetPlainAddress = "127.77.0.2/24";
+// Of a limited link: what may go at once, and how long bytes wait at most.
+constexpr const char* kBurst = "1mb";
+constexpr const char* kLatency = "50ms";
 
 // Users need not have it in their PATH.
-Result<std::string> find_ip() {
-    if (const Result<std::string> found = sys::find_program("ip")) return *found;
-    for (const char* const path : {"/usr/sbin/ip", "/sbin/ip"}) {
-        if (access(path, X_OK) == 0) return path;
+Result<std::string> find(const std::string& name) {
+    if (const Result<std::string> found = sys::find_program(name)) return *found;
+    for (const std::string directory : {"/usr/sbin/", "/sbin/"}) {
+        if (access((directory + name).c_str(), X_OK) == 0) return directory + name;
     }
-    return fail(HANARE_STATUS_NOT_FOUND, "--network veth: there is no ip; install iproute2");
+    return fail(HANARE_STATUS_NOT_FOUND, "--network veth: there is no %s; install iproute2",
+                name.c_str());
 }
 
-Result<void> run_ip(std::vector<std::string> arguments) {
-    HANARE_TRY_ASSIGN(const std::string ip, find_ip());
-    arguments.insert(arguments.begin(), ip);
+Result<std::string> find_ip() { return find("ip"); }
+
+Result<void> run(const std::string& name, std::vector<std::string> arguments) {
+    HANARE_TRY_ASSIGN(const std::string program, find(name));
+    arguments.insert(arguments.begin(), program);
     HANARE_TRY(sys::time_program_us(arguments));
     return {};
 }
+
+Result<void> run_ip(std::vector<std::string> arguments) { return run("ip", std::move(arguments)); }
+
+const char* name_of(NetworkEnd end) { return end == NetworkEnd::kSource ? kSourceEnd : kTargetEnd; }
 
 Result<void> set_up(const char* end, const char* address) {
     HANARE_TRY(run_ip({"address", "add", address, "dev", end}));
@@ -54,5 +68,24 @@ Result<void> join_target(pid_t target) {
 }
 
 Result<void> join_source() { return set_up(kTargetEnd, kTargetAddress); }
+
+Result<void> open_to_everybody(NetworkEnd end) {
+    // Else all of 127/8 is the loopback interface's.
+    HANARE_TRY(run_ip({"address", "delete", "127.0.0.1/8", "dev", "lo"}));
+    HANARE_TRY(sys::write_text_file(
+        std::string("/proc/sys/net/ipv4/conf/") + name_of(end) + "/route_localnet", "1"));
+    return run_ip({"address", "add",
+                   end == NetworkEnd::kSource ? kSourcePlainAddress : kTargetPlainAddress, "dev",
+                   name_of(end)});
+}
+
+Result<void> limit_rate(NetworkEnd end, uint32_t mbit_per_s) {
+    const auto limited =
+        run("tc", {"qdisc", "add", "dev", name_of(end), "root", "tbf", "rate",
+                   std::to_string(mbit_per_s) + "mbit", "burst", kBurst, "latency", kLatency});
+    if (limited) return {};
+    return fail(HANARE_STATUS_NOT_SUPPORTED, "no link of %u Mbit/s here: tc tbf: %.150s",
+                mbit_per_s, limited.error().text);
+}
 
 }  // namespace hanare::cli

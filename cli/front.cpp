@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -97,7 +99,8 @@ std::optional<RunCommand> understand(int argc, char** argv) {
 }
 
 // Returns only where that is not possible.
-int become_tools(char** argv) {
+int become_tools(char** argv, bool ignores_file_size_signal = true) {
+    if (!ignores_file_size_signal) std::signal(SIGXFSZ, SIG_DFL);
     std::error_code ignored;
     const fs::path directory = fs::read_symlink("/proc/self/exe", ignored).parent_path();
     fs::path tools;
@@ -121,6 +124,11 @@ int main(int argc, char** argv) {
     if (!command) return cli::become_tools(argv);
     return cli::run_command([&](bool ignores_file_size_signal) {
         command->arguments.ignores_file_size_signal = ignores_file_size_signal;
-        return cli::run_program(command->flags, command->overrides, command->arguments);
+        const auto open_broker =
+            [&](const hanare::config::Options&) -> hanare::Result<std::unique_ptr<cli::RunBroker>> {
+            std::exit(cli::become_tools(argv, ignores_file_size_signal));
+        };
+        return cli::run_program(command->flags, command->overrides, command->arguments,
+                                open_broker);
     });
 }

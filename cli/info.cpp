@@ -1,18 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `hanare info`: every option with its value, where the value comes from, what is allowed and what
-// it means.
+// it means; and what the tables of blocks take.
 #include <algorithm>
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
 
+#include "base/bookkeeping.hpp"
+#include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "hanare/hanare.h"
 
 namespace hanare::cli {
 
 namespace {
+
+constexpr uint64_t kTebibyte = 1024 * kGiB;
+// Of an unmodified program's block that the store has.
+constexpr uint64_t kProgramBlockBytes = kBlockEntryBytes + kAdoptedBlockBytes + kStoredSlotBytes;
+
+void print_bookkeeping(const config::Options& options) {
+    const uint64_t blocks = kTebibyte / options.block_bytes;
+    const auto count = [](uint64_t bytes) { return static_cast<unsigned long long>(bytes); };
+    std::printf(
+        "\nTables take %llu bytes of local memory for each block in use (below hanare run %llu): "
+        "%s (%s) for 1 TiB\n"
+        "of them.  Apart from that: %llu for the map of its parts, %llu for the checksum of each "
+        "part (4 KiB, or a\n"
+        "64th of the block), and %llu for each 4 KiB that a memory server keeps sealed.\n",
+        count(kBlockEntryBytes), count(kProgramBlockBytes),
+        format_size(blocks * kBlockEntryBytes).c_str(),
+        format_size(blocks * kProgramBlockBytes).c_str(), count(kBlockMapBytes),
+        count(kPartChecksumBytes), count(kSealBytes));
+}
+
+nlohmann::ordered_json bookkeeping() {
+    return {{"block_bytes", kBlockEntryBytes}, {"program_block_bytes", kProgramBlockBytes},
+            {"map_bytes", kBlockMapBytes},     {"part_checksum_bytes", kPartChecksumBytes},
+            {"sealed_4k_bytes", kSealBytes},   {"block_bytes_max", kBookkeepingMax}};
+}
 
 void print_text(const config::Options& options) {
     size_t value_width = 5;
@@ -40,6 +67,7 @@ void print_text(const config::Options& options) {
         "\nEach option is a flag (--read-ahead 8), a variable (HANARE_READ_AHEAD=8) and a key of "
         "the\n"
         "configuration file (read_ahead = 8); the first of these that is given wins.\n");
+    print_bookkeeping(options);
 }
 
 void print_json(const config::Options& options) {
@@ -59,6 +87,7 @@ void print_json(const config::Options& options) {
                                        {"flag", row.flag}});
     }
     document["warnings"] = options.warnings;
+    document["bookkeeping"] = bookkeeping();
     // Values may hold any bytes; JSON holds UTF-8 only.
     std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }

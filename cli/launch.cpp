@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "cli/commands.hpp"
 #include "cli/launch_agent.hpp"
 #include "cli/launcher.hpp"
+#include "cli/remote_shell.hpp"
 #include "cli/run.hpp"
 #include "config/rules.hpp"
 #include "job/environment.hpp"
@@ -29,20 +29,6 @@ struct LaunchFlags {
     std::optional<std::string> listen;
     std::optional<std::string> agent;
 };
-
-std::vector<std::string> words_of(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;) words.push_back(word);
-    return words;
-}
-
-Result<std::string> own_path() {
-    std::error_code error;
-    const std::string path = std::filesystem::read_symlink("/proc/self/exe", error).string();
-    if (!error) return path;
-    return fail_errno(HANARE_STATUS_SYSTEM, error.value(), "cannot tell where hanare is");
-}
 
 // Where hosts reach this machine.
 Result<std::string> address_for_hosts(const LaunchFlags& flags) {

@@ -11,13 +11,12 @@
 #include <optional>
 
 #include "cli/outcome.hpp"
+#include "cli/server_secret.hpp"
 #include "job/deadline.hpp"
 #include "job/environment.hpp"
 #include "job/rendezvous_client.hpp"
-#include "job/wipe.hpp"
 #include "sys/event.hpp"
 #include "sys/host_address.hpp"
-#include "sys/pipe.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -28,16 +27,6 @@ using job::MessageStream;
 
 constexpr int kConnect_ms = 60'000;
 constexpr int kEndOfLauncher_ms = 10'000;
-
-Result<fabric::Secret> read_secret() {
-    std::string text(kSecretTextBytes, '\0');
-    const job::WipeAtEnd wiping(text);
-    HANARE_TRY(
-        sys::read_exactly(STDIN_FILENO, std::as_writable_bytes(std::span(text)), kConnect_ms));
-    HANARE_TRY_ASSIGN(const sys::FileDescriptor pipe,
-                      sys::pipe_holding(std::as_bytes(std::span(text))));
-    return fabric::Secret::read_descriptor(pipe.number());
-}
 
 class Agent {
 public:
@@ -169,7 +158,7 @@ Result<MessageStream> register_agent(const LocalTasks& tasks, const fabric::Secr
 }
 
 Result<Agent> prepare_agent(AgentPlan plan) {
-    HANARE_TRY_ASSIGN(fabric::Secret secret, read_secret());
+    HANARE_TRY_ASSIGN(fabric::Secret secret, read_secret_line(kConnect_ms));
     HANARE_TRY_ASSIGN(MessageStream stream, register_agent(plan.tasks, secret));
     HANARE_TRY_ASSIGN(plan.tasks.host, sys::local_address(stream.descriptor()));
     HANARE_TRY_ASSIGN(sys::ChildPrograms children,

@@ -14,8 +14,6 @@
 namespace hanare::cli {
 
 inline constexpr const char* kAgentName = "launch-task";
-// As it comes on the standard input: hexadecimal digits and the end of the line.
-inline constexpr size_t kSecretTextBytes = 65;
 
 struct AgentPlan {
     LocalTasks tasks;

@@ -7,18 +7,9 @@
 #include <vector>
 
 #include "cli/launch_agent.hpp"
+#include "cli/remote_shell.hpp"
 
 namespace hanare::cli {
-namespace {
-
-// A word for a shell, whatever is in it.
-std::string word_for_shell(std::string_view word) {
-    std::string text = "'";
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return text + "'";
-}
-
-}  // namespace
 
 std::vector<std::string> options_of_hanare() {
     std::vector<std::string> entries;
@@ -41,9 +32,7 @@ std::string agent_command(const std::string& path, const AgentPlan& plan) {
     for (const std::string& entry : plan.environment) add("--set", entry);
     words.emplace_back("--");
     words.insert(words.end(), plan.tasks.program.begin(), plan.tasks.program.end());
-    std::string command = "exec";
-    for (const std::string& word : words) command += " " + word_for_shell(word);
-    return command;
+    return shell_command(words);
 }
 
 }  // namespace hanare::cli

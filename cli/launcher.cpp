@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "cli/outcome.hpp"
+#include "cli/server_secret.hpp"
 #include "job/environment.hpp"
 #include "job/rendezvous_client.hpp"
 #include "job/wipe.hpp"
@@ -109,12 +110,9 @@ Result<void> Launcher::start_agent(const job::Placement& placement) {
         .host = placement.host, .first_rank = placement.first_rank, .count = placement.count};
     HANARE_TRY_ASSIGN(member.pid, children_.start(launch));
     members_.push_back(member);
-    std::string text = secret_.text();
-    const job::WipeAtEnd wiping(text);
-    static_assert(kSecretTextBytes == 2 * fabric::Secret::kBytes + 1);
-    constexpr std::string_view kEndOfLine = "\n";
-    HANARE_TRY(sys::put_into(pipe.to, std::as_bytes(std::span(text))));
-    HANARE_TRY(sys::put_into(pipe.to, std::as_bytes(std::span(kEndOfLine))));
+    std::string line = secret_line(secret_);
+    const job::WipeAtEnd wiping(line);
+    HANARE_TRY(sys::put_into(pipe.to, std::as_bytes(std::span(line))));
     // What follows is for the task of rank 0.
     if (placement.first_rank == 0) input_pipe_ = std::move(pipe.to);
     return {};

@@ -49,10 +49,12 @@ Result<void> check_room(const config::Options& options, const config::StoreSpec&
     return sys::check_file_bytes("a store file", wanted);
 }
 
-// Checks the store, and makes its directory one that does not depend on where the program goes.
-Result<void> settle_store(config::Options& options) {
-    HANARE_TRY_ASSIGN(const StoreDirectory directory, examine_store_directory(options));
-    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
+// Checks the store, and makes directories such that they do not depend on where the program goes.
+Result<void> settle_spec(config::StoreSpec& store, const config::Options& options) {
+    if (store.kind == config::StoreKind::kServer) return {};
+    for (config::StoreSpec& member : store.members) HANARE_TRY(settle_spec(member, options));
+    if (store.kind != config::StoreKind::kFile) return {};
+    HANARE_TRY_ASSIGN(const StoreDirectory directory, examine_directory_of(store, options));
     HANARE_TRY(check_room(options, store, directory.report));
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::canonical(directory.path, error);
@@ -60,33 +62,54 @@ Result<void> settle_store(config::Options& options) {
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error.value(), "store %.150s",
                           directory.path.c_str());
     }
-    options.store = config::file_store_spec(absolute.string());
-    if (store.size_bytes != 0) options.store += "?size=" + config::exact_size(store.size_bytes);
+    store.directory = absolute.string();
     return {};
 }
 
-Result<config::Options> settle_options(const config::Overrides& overrides) {
+Result<void> settle_store(config::Options& options) {
+    HANARE_TRY_ASSIGN(config::StoreSpec store, config::parse_store_spec(options.store));
+    HANARE_TRY(settle_spec(store, options));
+    options.store = config::format_store_spec(store);
+    return {};
+}
+
+Result<config::Options> settle_options(const config::Overrides& overrides,
+                                       RunCompanion* companion) {
     HANARE_TRY_ASSIGN(config::Options options, load_and_apply(overrides));
     HANARE_TRY(check_local(options));
-    HANARE_TRY(settle_store(options));
+    if (companion != nullptr) HANARE_TRY(companion->check());
+    if (companion == nullptr || !companion->has_store()) HANARE_TRY(settle_store(options));
     return options;
+}
+
+Result<void> prepare_broker(RunPlan& plan, const OpenRunBroker& open) {
+    if (plan.broker != nullptr) return {};
+    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(plan.options.store));
+    if (!config::uses_servers(store)) return {};
+    HANARE_TRY_ASSIGN(plan.broker, open(plan.options));
+    return {};
 }
 
 }  // namespace
 
 int run_program(const RunFlags& flags, const config::Overrides& overrides,
-                const RunArguments& arguments) {
+                const RunArguments& arguments, const OpenRunBroker& open_broker,
+                RunCompanion* companion) {
     if (arguments.program.empty()) {
         return report(fail(HANARE_STATUS_INVALID_ARGUMENT,
                            "hanare run needs a program: hanare run [OPTIONS] [--] PROG [ARGS...]; "
                            "see hanare run --help")
                           .error());
     }
-    auto options = settle_options(overrides);
+    auto options = settle_options(overrides, companion);
     if (!options) return report(options.error());
     RunPlan plan;
     plan.flags = flags;
     plan.options = std::move(*options);
+    if (companion == nullptr || !companion->has_store()) {
+        const auto prepared = prepare_broker(plan, open_broker);
+        if (!prepared) return report(prepared.error());
+    }
     if (flags.stats) {
         auto file = sys::OutputFile::open("--stats", *flags.stats);
         if (!file) return report(file.error());
@@ -103,7 +126,14 @@ int run_program(const RunFlags& flags, const config::Overrides& overrides,
     if (!plan.program.note.empty()) {
         std::fprintf(stderr, "hanare: note: %s\n", plan.program.note.c_str());
     }
+    if (companion != nullptr) {
+        const auto begun = companion->begin(plan.options);
+        if (!begun) return report(begun.error());
+        const auto prepared = prepare_broker(plan, open_broker);
+        if (!prepared) return report(prepared.error());
+    }
     const auto status = run_session(plan, arguments);
+    if (companion != nullptr) companion->end();
     if (status) sys::ForegroundProgram::end_as(*status);
     // What exec refuses is the program's; a failed fork or a missing descriptor is ours.
     const bool is_of_program =

@@ -89,6 +89,7 @@ std::vector<std::string> program_environment(const config::Options& options,
     for (const config::OptionRow& row : config::option_rows()) {
         ours[row.environment] = text_for_library(options, row.id);
     }
+    if (!wanted.broker.empty()) ours.emplace("HANARE_RUN_BROKER", wanted.broker);
     if (wanted.verbose) ours.emplace("HANARE_RUN_VERBOSE", "1");
     std::vector<std::string> entries;
     for (std::string& entry : plain_environment()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What tells a program, and all that it starts, to keep its memory in a pool: LD_PRELOAD with the
-// library, every option as HANARE_* variable with the value that was resolved here, and
-// HANARE_RUN_PAGE.  No other source of options is left to them, so that all have the same.
+// library, every option as HANARE_* variable with the value that was resolved here, HANARE_RUN_PAGE
+// and HANARE_RUN_BROKER.  No other source of options is left to them, so that all have the same.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ Result<std::string> find_run_library();
 
 struct RunEnvironment {
     std::string library;
-    std::string page;  // path of the shared page
+    std::string page;    // path of the shared page
+    std::string broker;  // who makes connections to memory servers; empty: nobody
     bool verbose = false;
 };
 

@@ -129,7 +129,10 @@ void tell(const RunPlan& plan) {
 
 Result<int> run_session(RunPlan& plan, const RunArguments& arguments) {
     HANARE_TRY_ASSIGN(RunWatch watch, RunWatch::start(plan.options.local_bytes));
-    const RunEnvironment wanted = {plan.library, watch.page_path(), plan.flags.verbose};
+    const RunEnvironment wanted = {.library = plan.library,
+                                   .page = watch.page_path(),
+                                   .broker = plan.broker != nullptr ? plan.broker->place() : "",
+                                   .verbose = plan.flags.verbose};
     const sys::ForegroundProgram::Launch launch = {
         .path = plan.program.file.path,
         .arguments = arguments.program,
@@ -139,6 +142,7 @@ Result<int> run_session(RunPlan& plan, const RunArguments& arguments) {
         .is_text = !plan.program.file.is_script && !plan.program.file.is_binary};
     if (plan.flags.verbose) tell(plan);
     HANARE_TRY_ASSIGN(sys::ForegroundProgram program, sys::ForegroundProgram::start(launch));
+    if (plan.broker != nullptr) HANARE_TRY(plan.broker->start());
     Session session(watch, program, {arguments.program, program.pid(), plan.options},
                     plan.flags.progress);
     const int status = session.stay();

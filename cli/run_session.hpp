@@ -3,6 +3,7 @@
 // A program under `hanare run`, from its start to its end.  Single-threaded.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "base/result.hpp"
@@ -22,6 +23,7 @@ struct RunPlan {
     ChosenProgram program;
     std::string library;  // empty when it is not to be preloaded
     std::optional<sys::OutputFile> stats;
+    std::unique_ptr<RunBroker> broker;  // where the store needs one
 };
 
 // The status of waitpid(2); an error when the program did not start, with the `os_errno` of exec.

@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/host_run.hpp"
 #include "cli/launch_agent.hpp"
 #include "cli/run.hpp"
+#include "cli/server_broker.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -20,6 +22,13 @@ int words_of_option(CLI::App& starter, const std::string& word) {
     const bool has_value = word.find('=') != std::string::npos;
     const CLI::Option* const option = has_value ? nullptr : starter.get_option_no_throw(word);
     return option != nullptr && option->get_expected_max() > 0 ? 2 : 1;
+}
+
+int run_beside(const RunFlags& flags, const HostFlags& hosts, config::Overrides overrides,
+               const RunArguments& arguments) {
+    const auto companion = HostRun::prepare(hosts, arguments, overrides);
+    if (!companion) return report(companion.error());
+    return run_program(flags, overrides, arguments, open_server_broker, companion->get());
 }
 
 }  // namespace
@@ -44,13 +53,23 @@ void add_run(CLI::App& app, const RunArguments& arguments) {
     run_app->add_flag("--progress", flags->progress,
                       "show on standard error how it goes while the program runs");
     run_app->add_flag("--verbose", flags->verbose, "say more about what is done");
+    auto hosts = std::make_shared<HostFlags>();
+    run_app->add_option("-f,--host-file", hosts->file,
+                        "file of machines, `HOST MB` a line: the first is this one with the local "
+                        "memory, on the others servers are started for the program");
+    run_app->add_option("-n,--host-count", hosts->count,
+                        "how many of them, this one among them (default all)");
+    run_app->add_option("--rsh", hosts->rsh, "command that reaches them (default ssh)");
+    run_app->add_option("--remote", hosts->remote,
+                        "path of hanare over there (default where it is here)");
     const auto overrides = add_option_flags(*run_app);
     run_app->footer(
         "hanare run [OPTIONS] [--] PROG [ARGS...]: what follows PROG is the program's.\n"
         "Exit status: the program's; 126 and 127 as env(1); 2 for bad usage; 70 for a failure\n"
         "of Hanare.");
-    set_run(*run_app,
-            [flags, overrides, &arguments] { return run_program(*flags, *overrides, arguments); });
+    set_run(*run_app, [flags, hosts, overrides, &arguments] {
+        return run_beside(*flags, *hosts, *overrides, arguments);
+    });
 }
 
 }  // namespace hanare::cli

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `hanare server`: lends this machine's memory until a signal ends it.
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/http_pages.hpp"
 #include "cli/server_json.hpp"
 #include "cli/server_secret.hpp"
+#include "cli/server_tenants.hpp"
 #include "config/rules.hpp"
 #include "config/server_address.hpp"
 #include "lease/messages.hpp"
@@ -19,6 +23,7 @@
 #include "sys/host_address.hpp"
 #include "sys/interrupt.hpp"
 #include "sys/memory_limits.hpp"
+#include "sys/pipe.hpp"
 #include "sys/service_manager.hpp"
 #include "sys/tcp_socket.hpp"
 
@@ -28,14 +33,18 @@ namespace {
 using config::ServerAddress;
 using server::MemoryServer;
 
+constexpr int kSecret_ms = 60'000;
+
 struct ServerFlags {
     std::optional<std::string> memory;
     std::optional<std::string> listen;
     std::optional<std::string> secret_file;
     std::optional<std::string> quota;
+    std::vector<std::string> tenants;
     std::optional<std::string> metrics;
     bool wants_huge_pages = false;
     bool is_authenticated_only = false;
+    bool is_attached = false;
 };
 
 struct ServerPlan {
@@ -52,14 +61,6 @@ Result<ServerAddress> listen_address(const char* flag, const std::string& text) 
     return address;
 }
 
-// What is lent has this for a unit.
-Result<uint64_t> parse_lent_size(const char* flag, const std::string& text) {
-    HANARE_TRY_ASSIGN(const uint64_t bytes, parse_size(flag, text));
-    if (bytes >= lease::kExtentAlignmentBytes) return bytes;
-    return config::bad_value(flag, text, "is too little",
-                             format_size(lease::kExtentAlignmentBytes) + " and more");
-}
-
 Result<uint64_t> memory_size(const std::optional<std::string>& text) {
     if (!text) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
@@ -73,12 +74,26 @@ Result<uint64_t> memory_size(const std::optional<std::string>& text) {
                 format_size(limit->bytes).c_str(), limit->origin.c_str());
 }
 
+Result<std::optional<fabric::Secret>> secret_of(const ServerFlags& flags) {
+    if (!flags.is_attached) return read_secret(flags.secret_file);
+    if (flags.secret_file) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "--attached and --secret-file exclude each other: the secret comes by standard "
+                    "input");
+    }
+    auto secret = read_secret_line(kSecret_ms);
+    if (secret) return std::move(*secret);
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "--attached: standard input: %.200s",
+                secret.error().text);
+}
+
 Result<ServerPlan> plan_of(const ServerFlags& flags) {
     ServerPlan plan;
     MemoryServer::Settings& settings = plan.settings;
     HANARE_TRY_ASSIGN(ServerAddress address,
                       listen_address("--listen", flags.listen.value_or("127.0.0.1:7077")));
-    if (!flags.secret_file && !sys::is_loopback(address.host)) {
+    const bool has_secret = flags.secret_file || flags.is_attached;
+    if (!has_secret && !sys::is_loopback(address.host)) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
                     "--listen: at %.100s others than this machine may come, which needs a secret; "
                     "--secret-file FILE names it",
@@ -95,12 +110,13 @@ Result<ServerPlan> plan_of(const ServerFlags& flags) {
     }
     settings.wants_huge_pages = flags.wants_huge_pages;
     if (flags.is_authenticated_only) {
-        if (!flags.secret_file) {
+        if (!has_secret) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "--auth-only needs --secret-file");
         }
         settings.protection = fabric::Protection::kAuthenticated;
     }
-    HANARE_TRY_ASSIGN(settings.secret, read_secret(flags.secret_file));
+    HANARE_TRY_ASSIGN(settings.secret, secret_of(flags));
+    HANARE_TRY_ASSIGN(settings.tenants, read_tenants(flags.tenants, settings.secret));
     return plan;
 }
 
@@ -158,6 +174,18 @@ void say_what_was_cut_off(const server::LeaseTable::Status& status) {
                  is_one ? "was" : "were");
 }
 
+// Until a signal asks for the end, or who is attached has gone: true.
+bool stay(const sys::Interrupt& interrupt, bool is_attached) {
+    const int watched = is_attached ? STDIN_FILENO : -1;
+    while (!sys::Interrupt::requested()) {
+        if (!sys::wait_until_readable(interrupt.fd(), watched, -1).second) continue;
+        // What comes behind the secret means nothing.
+        std::byte ignored[1];
+        if (!sys::read_exactly(watched, ignored, 0)) return true;
+    }
+    return false;
+}
+
 int run_server(const ServerFlags& flags) {
     const auto plan = plan_of(flags);
     if (!plan) return report(plan.error());
@@ -172,14 +200,12 @@ int run_server(const ServerFlags& flags) {
     }
     if (const auto started = (*server)->start(); !started) return report(started.error());
     if (!say_where(**server, *plan, pages.get())) return kExitInternalFailure;
-    while (!sys::Interrupt::requested()) {
-        sys::wait_until_readable(interrupt.fd(), -1, -1);
-    }
+    const bool is_left = stay(interrupt, flags.is_attached);
     tell("STOPPING=1");
     pages.reset();
     const server::LeaseTable::Status last = (*server)->status();
     (*server)->stop();
-    say_what_was_cut_off(last);
+    if (!is_left) say_what_was_cut_off(last);
     return kExitSuccess;
 }
 
@@ -197,6 +223,11 @@ void add_server(CLI::App& app) {
                        "file with the secret that clients have to know, - for standard input; "
                        "off this machine there has to be one");
     server->add_option("--quota", flags->quota, "what one client may have (default all)");
+    server
+        ->add_option("--tenant", flags->tenants,
+                     "NAME:SIZE:FILE, somebody with a secret of his own, in FILE, and what all "
+                     "his clients may have together; as often as there are such")
+        ->allow_extra_args(false);
     server->add_flag("--huge-pages", flags->wants_huge_pages,
                      "memory in huge pages, where the kernel gives them");
     server->add_option(
@@ -204,6 +235,9 @@ void add_server(CLI::App& app) {
         "ADDR:PORT, where GET /metrics (Prometheus) and /status (JSON) are answered");
     server->add_flag("--auth-only", flags->is_authenticated_only,
                      "also accept clients that do not want what goes over the network sealed");
+    server->add_flag("--attached", flags->is_attached,
+                     "the secret is the first line of standard input, and the server ends when "
+                     "that does: how hanare run -f starts it");
     server->footer(
         "Prints a line once it can be used, and serves until SIGINT or SIGTERM; what clients have\n"
         "in it is gone then. `hanare drain` before that lends nothing more.\n"

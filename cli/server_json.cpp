@@ -25,17 +25,25 @@ ordered_json server_json(const server::LeaseTable::Status& status) {
     for (const auto& row : status.leases) {
         leases.push_back({{"number", row.number},
                           {"client", row.client},
+                          {"tenant", row.tenant},
                           {"bytes", row.bytes},
                           {"connections", row.connections},
                           {"age_s", row.age_s},
                           {"extents", row.extents}});
+    }
+    ordered_json tenants = ordered_json::array();
+    for (const auto& row : status.tenants) {
+        tenants.push_back({{"name", row.name},
+                           {"quota_bytes", row.quota_bytes},
+                           {"leased_bytes", row.leased_bytes}});
     }
     return {{"server", name_of(status.server)},      {"total_bytes", status.total_bytes},
             {"leased_bytes", status.leased_bytes},   {"free_bytes", status.free_bytes},
             {"unwiped_bytes", status.unwiped_bytes}, {"touched_bytes", status.touched_bytes},
             {"draining", status.is_draining},        {"leases_opened", status.leases_opened},
             {"leases_ended", status.leases_ended},   {"leases_abandoned", status.leases_abandoned},
-            {"refusals", status.refusals},           {"leases", std::move(leases)}};
+            {"refusals", status.refusals},           {"leases", std::move(leases)},
+            {"tenants", std::move(tenants)}};
 }
 
 ordered_json server_json(const lease::Answer& answer, const std::vector<lease::StatusRow>& rows) {
@@ -43,6 +51,7 @@ ordered_json server_json(const lease::Answer& answer, const std::vector<lease::S
     for (const lease::StatusRow& row : rows) {
         leases.push_back({{"number", row.number},
                           {"client", lease::client_of(row)},
+                          {"tenant", lease::tenant_of(row)},
                           {"bytes", row.bytes},
                           {"connections", row.connections},
                           {"age_s", row.age_s}});

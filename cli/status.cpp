@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `hanare status` and `hanare drain`: what a memory server is doing, and that it lend nothing more.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -61,6 +62,7 @@ std::unexpected<Error> Server::failed(hanare_status status) const {
         case HANARE_STATUS_TIMEOUT:
             return failed("does not answer within " + std::to_string(kPatience_ms / 1000) + " s");
         case HANARE_STATUS_CORRUPT: return failed("answers with nonsense");
+        case HANARE_STATUS_PERMISSION: return failed("does not take that from a tenant");
         default: return failed(std::string("refuses: ") + hanare_status_text(status));
     }
 }
@@ -127,15 +129,21 @@ std::string text_of(const Server& server, const Told& told) {
                        format_size(answer.free_bytes) + " free" +
                        (is_draining ? ", draining" : "") + "\n";
     if (told.rows.empty()) return text;
-    Table table({{"lease", 8},
-                 {"client", lease::kClientNameBytes},
-                 {"memory", 11},
-                 {"connections", 11},
-                 {"age", 9}});
+    const bool has_tenants = std::ranges::any_of(
+        told.rows, [](const lease::StatusRow& row) { return !lease::tenant_of(row).empty(); });
+    std::vector<Table::Column> columns = {{"lease", 8},
+                                          {"client", lease::kClientNameBytes},
+                                          {"memory", 11},
+                                          {"connections", 11},
+                                          {"age", 9}};
+    if (has_tenants) columns.push_back({"tenant", lease::kTenantNameBytes});
+    Table table(columns);
     for (const lease::StatusRow& row : told.rows) {
-        table.add_row({std::to_string(row.number), std::string(lease::client_of(row)),
-                       format_size(row.bytes), std::to_string(row.connections),
-                       format_duration(row.age_s)});
+        std::vector<std::string> cells = {
+            std::to_string(row.number), std::string(lease::client_of(row)), format_size(row.bytes),
+            std::to_string(row.connections), format_duration(row.age_s)};
+        if (has_tenants) cells.emplace_back(lease::tenant_of(row));
+        table.add_row(cells);
     }
     return text + table.text();
 }
@@ -169,8 +177,9 @@ void add(CLI::App& app, const char* name, const char* help, bool has_json,
     CLI::App* const question = app.add_subcommand(name, help);
     auto flags = std::make_shared<QuestionFlags>();
     question->add_option("server", flags->address, "tcp://HOST[:PORT], port 7077 if there is none");
-    question->add_option("--secret-file", flags->secret_file,
-                         "file with the server's secret, - for standard input")
+    question
+        ->add_option("--secret-file", flags->secret_file,
+                     "file with the server's secret, - for standard input")
         ->envname("HANARE_SECRET_FILE");
     if (has_json) question->add_flag("--json", flags->as_json, "print JSON");
     set_run(*question, [flags, run, name] {

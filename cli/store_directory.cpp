@@ -8,16 +8,19 @@
 namespace hanare::cli {
 
 Result<StoreDirectory> examine_store_directory(const config::Options& options) {
+    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
+    if (store.kind == config::StoreKind::kFile) return examine_directory_of(store, options);
+    return fail(HANARE_STATUS_NOT_SUPPORTED,
+                "store (%s): %.150s: memory servers, and several stores, are for hanare run and "
+                "pools of the C API; here name a directory (--store file:DIR)",
+                options.sources[static_cast<size_t>(config::OptionId::store)].c_str(),
+                options.store.c_str());
+}
+
+Result<StoreDirectory> examine_directory_of(const config::StoreSpec& store,
+                                            const config::Options& options) {
     constexpr const char* kRemedy = "name another directory (--store file:DIR), or set TMPDIR";
     const std::string& source = options.sources[static_cast<size_t>(config::OptionId::store)];
-    HANARE_TRY_ASSIGN(const config::StoreSpec store, config::parse_store_spec(options.store));
-    if (store.kind == config::StoreKind::kServer) {
-        return fail(
-            HANARE_STATUS_NOT_SUPPORTED,
-            "store (%s): %.150s: memory servers are for pools of the C API so far; here name a "
-            "directory (--store file:DIR)",
-            source.c_str(), options.store.c_str());
-    }
     const auto report = sys::examine_directory(store.directory);
     if (!report) {
         return fail(HANARE_STATUS_STORE_UNAVAILABLE, "store (%s): %.150s; %s", source.c_str(),

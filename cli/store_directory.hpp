@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "config/options.hpp"
+#include "config/store_spec.hpp"
 #include "sys/platform.hpp"
 
 namespace hanare::cli {
@@ -19,6 +20,9 @@ struct StoreDirectory {
 // STORE_UNAVAILABLE where it cannot be used, or is in memory and that is not allowed; the text
 // names the option, where it was given and what to do.
 Result<StoreDirectory> examine_store_directory(const config::Options& options);
+// Of one file store among those of the option.
+Result<StoreDirectory> examine_directory_of(const config::StoreSpec& store,
+                                            const config::Options& options);
 Result<std::string> store_directory(const config::Options& options);
 
 }  // namespace hanare::cli

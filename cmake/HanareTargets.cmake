@@ -114,7 +114,8 @@ endfunction()
 function(hanare_run_library)
   add_library(hanare_run_library SHARED
     $<TARGET_OBJECTS:hanare_run> $<TARGET_OBJECTS:hanare_hook>)
-  foreach(layer IN ITEMS base sys config telemetry control store pager intercept)
+  foreach(layer IN ITEMS base sys config telemetry control fabric lease store remote compose pager
+          intercept)
     target_link_libraries(hanare_run_library PRIVATE hanare_${layer})
   endforeach()
   set(map ${CMAKE_SOURCE_DIR}/src/run/run.map)

@@ -12,6 +12,7 @@
 #include "capi/arguments.hpp"
 #include "capi/control.hpp"
 #include "capi/guard.hpp"
+#include "compose/open.hpp"
 #include "config/options.hpp"
 #include "hanare/hanare.h"
 #include "intercept/region_memory.hpp"
@@ -61,6 +62,12 @@ config::Overrides overrides_of(const hanare_pool_options& given) {
     return overrides;
 }
 
+Result<std::unique_ptr<store::Store>> open_other_store(const config::StoreSpec& spec,
+                                                       const config::Options& options) {
+    return compose::open_store(spec, options, remote::open_server_store,
+                               compose::ComposedStore::Healing::kByThread);
+}
+
 Result<hanare_pool*> open_pool(const hanare_pool_options* given) {
     HANARE_TRY_ASSIGN(const auto known, copy_options("hanare_pool_open", given));
     if ((known.flags & ~(HANARE_POOL_ALLOW_TMPFS | HANARE_POOL_SYSCALLS)) != 0) {
@@ -72,7 +79,7 @@ Result<hanare_pool*> open_pool(const hanare_pool_options* given) {
     HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
     telemetry::apply_log_options(options);
     HANARE_TRY_ASSIGN(const pager::PoolOptions pool,
-                      pager::pool_options(options, remote::open_server_store));
+                      pager::pool_options(options, open_other_store));
     auto handle = std::make_unique<hanare_pool>();
     handle->serves_calls = options.syscalls == config::Switch::kOn;
     // Before the pool has a thread.

@@ -179,7 +179,7 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
         {OptionId::log_level, "loud", "allowed is error, warn, info or debug"},
         {OptionId::store, "/scratch",
          "store (flag --x): '/scratch' lacks the kind; write file:DIR; allowed is auto, "
-         "file:DIR[?size=SIZE] or tcp://HOST[:PORT][?size=SIZE]"},
+         "file:DIR[?size=SIZE], tcp://HOST[:PORT][?size=SIZE], tier(A,B)"},
         {OptionId::io, "aio", "io (flag --x): 'aio' is unknown; allowed is auto, uring or sync"},
     };
     for (const auto& [id, value, expected] : cases) {

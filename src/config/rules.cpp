@@ -69,6 +69,8 @@ Result<bool> Boolean::parse(std::string_view what, std::string_view text) const 
     return bad_value(what, text, "is neither true nor false", allowed());
 }
 
+std::string StoreOrAuto::allowed() const { return std::string(kStoreSpecsAllowed); }
+
 Result<std::string> StoreOrAuto::parse(std::string_view what, std::string_view text) const {
     if (text == "auto") return std::string();
     const Result<StoreSpec> spec = parse_store_spec(text);

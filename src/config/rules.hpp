@@ -63,9 +63,7 @@ struct Boolean {
 // A store SPEC (store_spec.hpp); the empty string stands for auto.
 struct StoreOrAuto {
     Result<std::string> parse(std::string_view what, std::string_view text) const;
-    std::string allowed() const {
-        return "auto, file:DIR[?size=SIZE] or tcp://HOST[:PORT][?size=SIZE]";
-    }
+    std::string allowed() const;
     std::string format(const std::string& value) const { return value.empty() ? "auto" : value; }
 };
 

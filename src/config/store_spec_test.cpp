@@ -26,7 +26,8 @@ TEST(StoreSpec, ReadsDirectoryAndSize) {
 TEST(StoreSpec, EveryDirectoryCanBeNamed) {
     EXPECT_EQ(parse_store_spec("file:/a%3Fb%3fc%25d%zz%?size=1G")->directory, "/a?b?c%d%zz%");
     EXPECT_EQ(file_store_spec("/plain"), "file:/plain");
-    for (const char* directory : {"/a?b", "/a%b", "/%3F", "/%253F", "%", "?size=1G"}) {
+    for (const char* directory :
+         {"/a?b", "/a%b", "/%3F", "/%253F", "%", "?size=1G", "/a,(b)", "%2c"}) {
         EXPECT_EQ(parse_store_spec(file_store_spec(directory))->directory, directory);
     }
 }
@@ -59,16 +60,56 @@ TEST(StoreSpec, NamesMemoryServers) {
     }
 }
 
-TEST(StoreSpec, PlannedKindsAreNotSupportedYet) {
-    for (const char* text : {"mirror(file:/a,file:/b)", "parity(4+1;a,b)", "tier(a,b)"}) {
-        const auto spec = parse_store_spec(text);
-        ASSERT_FALSE(spec.has_value()) << text;
-        EXPECT_EQ(spec.error().status, HANARE_STATUS_NOT_SUPPORTED);
-        EXPECT_EQ(std::string(spec.error().text),
-                  "not supported yet: '" + std::string(text) +
-                      "'; supported is auto, file:DIR[?size=SIZE] or "
-                      "tcp://HOST[:PORT][?size=SIZE]");
+TEST(StoreSpec, NamesSeveralStores) {
+    const auto tier = parse_store_spec("tier(tcp://a?size=1G,file:/x,tcp://b:9)");
+    ASSERT_TRUE(tier.has_value());
+    EXPECT_EQ(tier->kind, StoreKind::kTier);
+    ASSERT_EQ(tier->members.size(), 3u);
+    EXPECT_EQ(tier->members[0].server.host, "a");
+    EXPECT_EQ(tier->members[0].size_bytes, kGiB);
+    EXPECT_EQ(tier->members[1].directory, "/x");
+    EXPECT_EQ(tier->members[2].server.port, 9);
+
+    const auto nested = parse_store_spec("tier(mirror(tcp://a,tcp://b),file:/x%28%2C%29y)");
+    ASSERT_TRUE(nested.has_value());
+    ASSERT_EQ(nested->members.size(), 2u);
+    EXPECT_EQ(nested->members[0].kind, StoreKind::kMirror);
+    EXPECT_EQ(nested->members[0].members.size(), 2u);
+    EXPECT_EQ(nested->members[1].directory, "/x(,)y");
+
+    const auto parity = parse_store_spec("parity(2+1;tcp://a,tcp://b,tcp://c,tcp://spare)");
+    ASSERT_TRUE(parity.has_value());
+    EXPECT_EQ(parity->kind, StoreKind::kParity);
+    EXPECT_EQ(parity->data, 2u);
+    EXPECT_EQ(parity->members.size(), 4u);
+    for (const char* text :
+         {"mirror(tcp://a)", "mirror()", "tier(tcp://a,tcp://b", "tier(tcp://a,)", "mirror(a,b)",
+          "parity(tcp://a,tcp://b,tcp://c)", "parity(3+1;tcp://a,tcp://b,tcp://c,tcp://d)",
+          "parity(4+1;tcp://a,tcp://b,tcp://c,tcp://d)", "mirror(tcp://a,tcp://b)?size=1G",
+          "parity(2+1;parity(2+1;tcp://a,tcp://b,tcp://c),tcp://d,tcp://e)",
+          "tier(tier(tier(tier(tier(file:,file:),file:),file:),file:),file:)"}) {
+        EXPECT_EQ(parse_store_spec(text).error().status, HANARE_STATUS_INVALID_ARGUMENT) << text;
     }
+}
+
+TEST(StoreSpec, KnowsWhatUsesServers) {
+    EXPECT_FALSE(uses_servers(*parse_store_spec("file:/a")));
+    EXPECT_FALSE(uses_servers(*parse_store_spec("tier(file:/a,file:/b)")));
+    EXPECT_TRUE(uses_servers(*parse_store_spec("tcp://a")));
+    EXPECT_TRUE(uses_servers(*parse_store_spec("tier(file:/a,mirror(file:/b,tcp://c))")));
+}
+
+TEST(StoreSpec, IsPrintedAsWhatItMeans) {
+    for (const char* text : {"file:/a%2Cb", "file:/a?size=1G", "tcp://a:9?size=2G",
+                             "tier(mirror(tcp://a:1,tcp://b:2),file:/x%28?size=1M)",
+                             "parity(2+1;tcp://a:1,tcp://b:1,tcp://c:1)"}) {
+        EXPECT_EQ(format_store_spec(*parse_store_spec(text)), text);
+    }
+}
+
+TEST(StoreSpec, PutsStoresInOrder) {
+    EXPECT_EQ(tier_spec({"tcp://a"}), "tcp://a");
+    EXPECT_EQ(tier_spec({"tcp://a", "file:/x"}), "tier(tcp://a,file:/x)");
 }
 
 TEST(StoreSpec, RefusesEverythingElse) {

@@ -2,12 +2,16 @@
 #include "fabric/handshake.hpp"
 
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "sys/clock.hpp"
 #include "sys/tcp_socket.hpp"
@@ -70,9 +74,29 @@ Method make_method() {
 }
 
 struct Agreement {
-    Secret secret;
-    Protection protection;  // of the target: the least, until it knows what the source wants
+    std::vector<Secret> secrets;  // a source has one
+    Protection protection;        // of the target: the least, until it knows what the source wants
+    size_t number = 0;            // of the secret that is used
+    std::string identity = {};    // that the source has sent
 };
+
+// By what a target that has several secrets finds the source's: nobody can tell more from it.
+std::string fingerprint_of(const Secret& secret) {
+    constexpr std::string_view kPurpose = "hanare/1 which secret";
+    constexpr size_t kBytes = 8;
+    std::array<unsigned char, EVP_MAX_MD_SIZE> code{};
+    unsigned int bytes = 0;
+    HMAC(EVP_sha256(), secret.bytes().data(), static_cast<int>(secret.bytes().size()),
+         reinterpret_cast<const unsigned char*>(kPurpose.data()), kPurpose.size(), code.data(),
+         &bytes);
+    std::string text;
+    for (size_t i = 0; i < kBytes; ++i) {
+        constexpr std::string_view kDigits = "0123456789abcdef";
+        text += kDigits[code[i] >> 4];
+        text += kDigits[code[i] & 15];
+    }
+    return text;
+}
 
 Agreement& agreement_of(SSL* ssl) { return *static_cast<Agreement*>(SSL_get_app_data(ssl)); }
 
@@ -80,7 +104,8 @@ Agreement& agreement_of(SSL* ssl) { return *static_cast<Agreement*>(SSL_get_app_
 SSL_SESSION* session_of(SSL* ssl) {
     PreShared session(SSL_SESSION_new());
     const SSL_CIPHER* const cipher = SSL_CIPHER_find(ssl, kAes128GcmSha256);
-    const auto secret = agreement_of(ssl).secret.bytes();
+    const Agreement& agreement = agreement_of(ssl);
+    const auto secret = agreement.secrets[agreement.number].bytes();
     if (session == nullptr || cipher == nullptr ||
         SSL_SESSION_set1_master_key(session.get(),
                                     reinterpret_cast<const unsigned char*>(secret.data()),
@@ -94,18 +119,30 @@ SSL_SESSION* session_of(SSL* ssl) {
 
 int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** identity, size_t* identity_bytes,
                SSL_SESSION** session) {
-    const std::string_view name =
-        agreement_of(ssl).protection == Protection::kSealed ? kSealed : kAuthenticated;
+    Agreement& agreement = agreement_of(ssl);
+    agreement.identity = agreement.protection == Protection::kSealed ? kSealed : kAuthenticated;
+    agreement.identity += " " + fingerprint_of(agreement.secrets.front());
     *session = session_of(ssl);
-    *identity = reinterpret_cast<const unsigned char*>(name.data());
-    *identity_bytes = name.size();
+    *identity = reinterpret_cast<const unsigned char*>(agreement.identity.data());
+    *identity_bytes = agreement.identity.size();
     return *session != nullptr ? 1 : 0;
+}
+
+// Who has none of them learns it from what follows.
+size_t number_of(const std::vector<Secret>& secrets, std::string_view end_of_identity) {
+    for (size_t i = 1; i < secrets.size(); ++i) {
+        if (end_of_identity == " " + fingerprint_of(secrets[i])) return i;
+    }
+    return 0;
 }
 
 int find_secret(SSL* ssl, const unsigned char* identity, size_t identity_bytes,
                 SSL_SESSION** session) {
-    const std::string_view named(reinterpret_cast<const char*>(identity), identity_bytes);
-    Protection& protection = agreement_of(ssl).protection;
+    const std::string_view whole(reinterpret_cast<const char*>(identity), identity_bytes);
+    const std::string_view named = whole.substr(0, whole.rfind(' '));
+    Agreement& agreement = agreement_of(ssl);
+    agreement.number = number_of(agreement.secrets, whole.substr(named.size()));
+    Protection& protection = agreement.protection;
     const bool is_enough =
         named == kSealed || (named == kAuthenticated && protection == Protection::kAuthenticated);
     if (is_enough && named == kSealed) protection = Protection::kSealed;
@@ -146,9 +183,22 @@ Handshake::~Handshake() = default;
 
 Result<Handshake> Handshake::begin(Side side, int socket, const Secret& secret,
                                    Protection protection) {
+    return begin(side, socket, std::span(&secret, 1), protection);
+}
+
+Result<Handshake> Handshake::begin_target(int socket, std::span<const Secret> secrets,
+                                          Protection protection) {
+    return begin(Side::kTarget, socket, secrets, protection);
+}
+
+Result<Handshake> Handshake::begin(Side side, int socket, std::span<const Secret> secrets,
+                                   Protection protection) {
     HANARE_TRY_ASSIGN(Context context, make_context(side));
     auto session = std::make_unique<Session>(
-        Session{{secret, protection}, make_method(), std::move(context), nullptr});
+        Session{{.secrets = {secrets.begin(), secrets.end()}, .protection = protection},
+                make_method(),
+                std::move(context),
+                nullptr});
     session->ssl.reset(SSL_new(session->context.get()));
     SSL* const ssl = session->ssl.get();
     BIO* const bio = session->method != nullptr ? BIO_new(session->method.get()) : nullptr;
@@ -189,6 +239,8 @@ Handshake::State Handshake::go_on() {
 }
 
 Protection Handshake::protection() const noexcept { return session_->agreement.protection; }
+
+size_t Handshake::secret_number() const noexcept { return session_->agreement.number; }
 
 Result<SessionKeys> Handshake::keys() const {
     SessionKeys keys;

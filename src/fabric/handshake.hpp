@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include "base/result.hpp"
 #include "fabric/secret.hpp"
@@ -45,6 +46,9 @@ public:
     // caller's and open.
     static Result<Handshake> begin(Side side, int socket, const Secret& secret,
                                    Protection protection);
+    // A target that knows several, at least one: the source says which one it has.
+    static Result<Handshake> begin_target(int socket, std::span<const Secret> secrets,
+                                          Protection protection);
     Handshake(Handshake&&) noexcept;
     ~Handshake();
 
@@ -61,9 +65,13 @@ public:
     // Once it is done.
     Result<SessionKeys> keys() const;
     Protection protection() const noexcept;
+    // Which of several the source has.
+    size_t secret_number() const noexcept;
 
 private:
     struct Session;
+    static Result<Handshake> begin(Side side, int socket, std::span<const Secret> secrets,
+                                   Protection protection);
     explicit Handshake(std::unique_ptr<Session> session);
     std::unique_ptr<Session> session_;
 };

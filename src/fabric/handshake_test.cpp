@@ -8,6 +8,7 @@
 #include <future>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -77,6 +78,40 @@ TEST(Handshake, StrangersAreRecognisedByBoth) {
     const auto at_target = target.get();
     ASSERT_FALSE(at_target);
     EXPECT_EQ(at_target.error().status, HANARE_STATUS_BAD_KEY);
+}
+
+// A target with several secrets tells whose a source is, which does not tell more by that.
+TEST(Handshake, OneOfSeveralSecrets) {
+    const std::vector<Secret> secrets = {Secret::make().value(), Secret::make().value(),
+                                         Secret::make().value()};
+    for (size_t number = 0; number <= secrets.size(); ++number) {
+        const bool is_known = number < secrets.size();
+        const Secret own = is_known ? secrets[number] : Secret::make().value();
+        Connected pair;
+        auto target = std::async(std::launch::async, [&] {
+            Handshake handshake =
+                Handshake::begin_target(pair.target.number(), secrets, Protection::kSealed).value();
+            Handshake::State state = Handshake::State::kWaitsToRead;
+            while ((state = handshake.go_on()) == Handshake::State::kWaitsToRead) {
+                sys::wait_for_socket(pair.target.number(), {.to_read = true}, kPatienceMs);
+            }
+            auto keys = handshake.keys();
+            sys::shut_down(pair.target.number());
+            return std::tuple(state, handshake.secret_number(), std::move(keys));
+        });
+        const auto source = shake_hands(Handshake::Side::kSource, pair.source.number(), own,
+                                        Protection::kSealed, kPatienceMs);
+        const auto [state, found, keys] = target.get();
+        ASSERT_EQ(source.has_value(), is_known) << number;
+        EXPECT_EQ(state, is_known ? Handshake::State::kDone : Handshake::State::kStranger);
+        if (!is_known) {
+            EXPECT_EQ(source.error().status, HANARE_STATUS_BAD_KEY);
+            continue;
+        }
+        EXPECT_EQ(found, number);
+        ASSERT_TRUE(keys);
+        EXPECT_TRUE(same(source->to_target, keys->to_target));
+    }
 }
 
 // The source says how much it wants, and gets no less; the target no less than it accepts.

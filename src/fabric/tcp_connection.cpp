@@ -50,6 +50,7 @@ TcpConnection::Outcome TcpConnection::shake_hands() noexcept {
         case Handshake::State::kWaitsToWrite: return Outcome::kFull;
         case Handshake::State::kDone:
             if (!begin_to_seal()) break;
+            secret_number_ = handshake_->secret_number();
             handshake_.reset();
             return Outcome::kMore;
         case Handshake::State::kStranger:
@@ -206,12 +207,20 @@ void TcpConnection::call() noexcept {
     const std::span<const std::byte> question(in_.data() + in_begin_, request_.bytes);
     in_begin_ += request_.bytes;
     if (caller_.handler == nullptr) return answer(HANARE_STATUS_NOT_SUPPORTED);
+    if (!has_called_ && !caller_.handler->caller_came(caller_.number, secret_number_)) {
+        return answer(HANARE_STATUS_NO_MEMORY);
+    }
     has_called_ = true;
     size_t bytes = 0;
     const std::span<std::byte> room(out_.get() + out_end_ + sizeof(AnswerHeader),
                                     brought_bytes_max(request_));
     const hanare_status status =
         caller_.handler->answer_call(caller_.number, question, room, bytes);
+    if (caller_.list != nullptr) {
+        while (const uint64_t other = caller_.handler->next_to_cut_off()) {
+            if (other != caller_.number) caller_.list->cut_off(other);
+        }
+    }
     const auto brought = static_cast<uint32_t>(status == HANARE_STATUS_OK ? bytes : 0);
     answer(status, brought, brought);
     out_end_ += brought;

@@ -82,6 +82,7 @@ private:
     ExposedRegions& regions_;
     const Caller caller_;
     bool has_called_ = false;
+    size_t secret_number_ = 0;
     std::optional<Handshake> handshake_;
     bool is_broken_ = false;
     bool was_served_ = false;

@@ -59,26 +59,13 @@ int ms_until(uint64_t deadline_ns) noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<TcpLink>> TcpLink::connect(const Settings& settings) {
-    if (!settings.secret && !sys::is_loopback(settings.host)) {
-        return hanare::fail(HANARE_STATUS_PERMISSION,
-                            "connecting to %.100s, which others may listen to, needs a secret",
-                            settings.host.c_str());
+Result<std::unique_ptr<TcpLink>> TcpLink::over(Connected connected, uint32_t spin_us) {
+    auto transport = std::make_unique<Transport>(std::move(connected.socket));
+    if (connected.keys) {
+        HANARE_TRY(transport->seal_with(*connected.keys, Handshake::Side::kSource,
+                                        Transport::Opening::kStraight));
     }
-    HANARE_TRY_ASSIGN(sys::FileDescriptor socket,
-                      sys::connect_tcp(settings.host, settings.port, settings.timeout_ms));
-    auto transport = std::make_unique<Transport>(std::move(socket));
-    if (settings.secret) {
-        constexpr auto kSide = Handshake::Side::kSource;
-        const Protection protection = settings.protection.value_or(Protection::kSealed);
-        HANARE_TRY_ASSIGN(const SessionKeys keys,
-                          shake_hands(kSide, transport->descriptor(), *settings.secret, protection,
-                                      settings.timeout_ms));
-        if (protection == Protection::kSealed) {
-            HANARE_TRY(transport->seal_with(keys, kSide, Transport::Opening::kStraight));
-        }
-    }
-    return make(std::move(transport), settings.spin_us);
+    return make(std::move(transport), spin_us);
 }
 
 Result<std::unique_ptr<TcpLink>> TcpLink::make(std::unique_ptr<Transport> transport,
@@ -479,6 +466,20 @@ void TcpLink::await(int other, int timeout_ms) noexcept {
     const bool reads = !has_early_.load();
     transport_->wait({.to_read = reads, .to_write = is_full_.load()}, timeout_ms, other);
     look_for_end();
+}
+
+bool TcpLink::begin_wait(sys::PollSet& set) noexcept {
+    const sys::SignalBlock no_signals;
+    if (!is_lost()) look_for_end();
+    if (is_lost()) return true;
+    if (has_something_to_do()) return false;
+    const bool reads = !has_early_.load();
+    return transport_->begin_wait(set, {.to_read = reads, .to_write = is_full_.load()});
+}
+
+void TcpLink::end_wait() noexcept {
+    const sys::SignalBlock no_signals;
+    if (!is_lost()) transport_->end_wait();
 }
 
 // Where nothing is under way, all that can come is the end, or nonsense.

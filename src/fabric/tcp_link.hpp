@@ -53,6 +53,14 @@ public:
     // there; BAD_KEY: who does not know the
     // secret, or other than here; TIMEOUT; SYSTEM: no more descriptors.
     static Result<std::unique_ptr<TcpLink>> connect(const Settings& settings);
+    // In two steps, of which another process may take the first (tcp_connect.cpp): it is what needs
+    // the secret, and all that the handshake needs.
+    struct Connected {
+        sys::FileDescriptor socket;
+        std::optional<SessionKeys> keys;  // none: not sealed
+    };
+    static Result<Connected> shake_hands_with(const Settings& settings);
+    static Result<std::unique_ptr<TcpLink>> over(Connected connected, uint32_t spin_us);
     // Over a connection that was made otherwise.
     static Result<std::unique_ptr<TcpLink>> make(std::unique_ptr<Transport> transport,
                                                  uint32_t spin_us);
@@ -71,9 +79,16 @@ public:
     // For who alone uses the link, and waits for other things as well: sleeps until something can
     // be done for what was posted (test()), `other` is readable, or the time is over.
     void await(int other, int timeout_ms) noexcept;
+    // Instead, for who waits for many: adds what await() would wait for, or returns false where it
+    // would not; end_wait() when that is over.
+    bool begin_wait(sys::PollSet& set) noexcept;
+    void end_wait() noexcept;
     // In the child of a fork: closes the connection there, which stays the parent's.  Of no more
     // use then; async-signal-safe.
-    void abandon_in_child() noexcept { transport_->abandon_in_child(); }
+    void abandon_in_child() noexcept {
+        transport_->abandon_in_child();
+        nudge_.close();
+    }
     // Bytes that have gone or come, ever: whether the peer does something.  Any thread.
     uint64_t moved_bytes() const noexcept { return moved_bytes_.load(std::memory_order_relaxed); }
     // Whether everything that this thread has posted has taken effect, and what it knows others to

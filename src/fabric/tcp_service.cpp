@@ -9,6 +9,7 @@
 #include "sys/local_socket.hpp"
 #include "sys/lock.hpp"
 #include "sys/tcp_socket.hpp"
+#include "telemetry/log.hpp"
 
 namespace hanare::fabric {
 namespace {
@@ -26,6 +27,8 @@ constexpr uint32_t kLooksUntilStrangers = 1 << 16;
 constexpr int kStrangersLookMs = 500;
 constexpr int kGoneLookMs = 2000;
 constexpr uint64_t kNsPerMs = 1'000'000;
+// How often it is told again that descriptors are missing.
+constexpr uint64_t kTellEvery_ns = 60'000 * kNsPerMs;
 
 using For = sys::ReadySet::For;
 
@@ -160,6 +163,13 @@ void TcpService::turn_away(const sys::FileDescriptor& listener) noexcept {
     spare_.close();
     sys::accept_tcp(listener).close();
     spare_ = sys::duplicate(end_.file());
+    const uint64_t now = sys::now_ns();
+    if (told_ns_ == 0 || now - told_ns_ > kTellEvery_ns) {
+        told_ns_ = now;
+        telemetry::log(telemetry::LogLevel::kWarn,
+                       "no descriptor is left for another connection, which is closed; ulimit -n "
+                       "or LimitNOFILE gives more");
+    }
     // Somebody else was faster.
     if (!spare_.is_open()) sys::yield_for_us(kYield_us);
 }
@@ -206,16 +216,15 @@ bool TcpService::has_gone(Peer& peer) noexcept {
 
 void TcpService::add(sys::FileDescriptor socket) {
     std::optional<Handshake> handshake;
-    if (secret_) {
+    if (!secrets_.empty()) {
         limit_strangers();
-        auto begun =
-            Handshake::begin(Handshake::Side::kTarget, socket.number(), *secret_, protection_);
+        auto begun = Handshake::begin_target(socket.number(), secrets_, protection_);
         if (!begun) return;
         handshake.emplace(std::move(*begun));
     }
     auto connection =
         std::make_unique<TcpConnection>(std::make_unique<Transport>(std::move(socket)), regions_,
-                                        Caller{calls_, ++arrivals_}, std::move(handshake));
+                                        Caller{calls_, ++arrivals_, this}, std::move(handshake));
     const uint32_t number = free_place();
     if (ready_.add(connection->descriptor(), number, For::kReading) != 0) return;
     peers_[number] = {
@@ -248,6 +257,14 @@ void TcpService::drop(Peer& peer) noexcept {
     peer.is_answered = false;
 }
 
+// While another one is served, which stays.
+void TcpService::cut_off(uint64_t caller) noexcept {
+    const auto peer = std::ranges::find_if(peers_, [caller](const Peer& each) {
+        return each.connection != nullptr && each.arrival == caller;
+    });
+    if (peer != peers_.end()) drop(*peer);
+}
+
 void TcpService::greet(uint32_t number) noexcept {
     Peer& peer = peers_[number];
     const LocalGreeting::Outcome outcome = peer.greeting->go_on();
@@ -257,7 +274,7 @@ void TcpService::greet(uint32_t number) noexcept {
         auto transport = peer.greeting->take_transport();
         peer.greeting.reset();
         peer.connection = std::make_unique<TcpConnection>(std::move(transport), regions_,
-                                                          Caller{calls_, peer.arrival});
+                                                          Caller{calls_, peer.arrival, this});
         leave(number);
     } catch (const std::bad_alloc&) {
         // Closed with the transport.

@@ -26,7 +26,7 @@
 
 namespace hanare::fabric {
 
-class TcpService {
+class TcpService final : private CallerList {
 public:
     struct Settings {
         std::string host;  // a numeric address of this machine; empty: no TCP
@@ -35,6 +35,8 @@ public:
         std::string local_address = {};
         // Serves only who knows it.  Without, PERMISSION for other hosts than loopback.
         std::optional<Secret> secret = {};
+        // Beside that: whoever asks is told of by the number of its secret, from 1 (CallHandler).
+        std::vector<Secret> more_secrets = {};
         // The least that it accepts of who knows the secret; default: sealed, but on loopback.
         std::optional<Protection> protection = {};
         // How long it looks for requests after the last one before it sleeps.
@@ -73,14 +75,16 @@ private:
 
     TcpService(const Settings& settings, ExposedRegions& regions, sys::EventFd end)
         : regions_(regions),
-          secret_(settings.secret),
           protection_(settings.protection.value_or(
               settings.host.empty() || sys::is_loopback(settings.host) ? Protection::kAuthenticated
                                                                        : Protection::kSealed)),
           spin_ns_(uint64_t{settings.spin_us} * 1000),
           stranger_ns_(static_cast<uint64_t>(settings.stranger_timeout_ms) * 1'000'000),
           calls_(settings.calls),
-          end_(std::move(end)) {}
+          end_(std::move(end)) {
+        if (settings.secret) secrets_.push_back(*settings.secret);
+        secrets_.insert(secrets_.end(), settings.more_secrets.begin(), settings.more_secrets.end());
+    }
 
     Result<void> listen(const Settings& settings);
     bool look() noexcept;
@@ -95,6 +99,7 @@ private:
     bool has_gone(Peer& peer) noexcept;
     void note_more(Peer& peer, bool has_more) noexcept;
     void drop(Peer& peer) noexcept;
+    void cut_off(uint64_t caller) noexcept override;
     void add(sys::FileDescriptor socket);
     uint32_t free_place();
     void greet(uint32_t number) noexcept;
@@ -104,7 +109,7 @@ private:
     void leave(uint32_t number) noexcept;
 
     ExposedRegions& regions_;
-    const std::optional<Secret> secret_;
+    std::vector<Secret> secrets_;  // none: everybody of this machine is served
     const Protection protection_;
     const uint64_t spin_ns_;
     const uint64_t stranger_ns_;
@@ -122,6 +127,7 @@ private:
     uint32_t with_more_ = 0;
     uint32_t looks_ = 0;
     uint64_t looked_ns_ = 0;  // whether peers' machines answer
+    uint64_t told_ns_ = 0;    // that there are no descriptors
 };
 
 }  // namespace hanare::fabric

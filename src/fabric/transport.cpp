@@ -273,4 +273,16 @@ void Transport::wait(sys::Ready wanted, int timeout_ms, int other) noexcept {
     rings_->out.writer_sleeps(false);
 }
 
+bool Transport::begin_wait(sys::PollSet& set, sys::Ready wanted) noexcept {
+    if (rings_ == nullptr) return set.add(socket_.number(), wanted);
+    return !ask_for_bell(wanted) && set.add(socket_.number(), {.to_read = true});
+}
+
+void Transport::end_wait() noexcept {
+    if (rings_ == nullptr) return;
+    take_bells();
+    rings_->in.reader_sleeps(false);
+    rings_->out.writer_sleeps(false);
+}
+
 }  // namespace hanare::fabric

@@ -23,6 +23,7 @@
 #include "fabric/byte_ring.hpp"
 #include "fabric/handshake.hpp"
 #include "sys/memory.hpp"
+#include "sys/poll_set.hpp"
 #include "sys/tcp_socket.hpp"
 
 namespace hanare::fabric {
@@ -78,6 +79,9 @@ public:
     bool is_in_memory() const noexcept { return rings_ != nullptr; }
     bool ask_for_bell(sys::Ready wanted) noexcept;
     void take_bells() noexcept;
+    // What wait() would wait for, or false where it would not; and the end of that.
+    bool begin_wait(sys::PollSet& set, sys::Ready wanted) noexcept;
+    void end_wait() noexcept;
 
 private:
     struct Sealed;

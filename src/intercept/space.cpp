@@ -134,7 +134,9 @@ void Space::ask_while_unattended() noexcept {
 }
 
 Result<void> Space::open_pool() {
-    HANARE_TRY_ASSIGN(pool_, pager::Pool::open(options_.pool));
+    HANARE_TRY_ASSIGN(auto pool, pager::Pool::open(options_.pool));
+    HANARE_TRY(pool->prepare_to_adopt());
+    pool_ = std::move(pool);
     return {};
 }
 

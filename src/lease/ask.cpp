@@ -34,8 +34,10 @@ bool is_possible(const Extent& extent) noexcept {
 
 // Nothing that a terminal would obey.
 bool is_possible(const StatusRow& row) noexcept {
-    const auto end = std::ranges::find(row.client, '\0');
-    return std::all_of(std::begin(row.client), end, [](char c) { return c >= ' ' && c <= '~'; });
+    const auto is_shown = [](std::string_view name) {
+        return std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
+    };
+    return is_shown(client_of(row)) && is_shown(tenant_of(row));
 }
 
 template <typename Entry>
@@ -88,6 +90,10 @@ hanare_status ask(fabric::Link& link, const Question& question, uint64_t deadlin
 
 std::string_view client_of(const StatusRow& row) noexcept {
     return {row.client, strnlen(row.client, sizeof row.client)};
+}
+
+std::string_view tenant_of(const StatusRow& row) noexcept {
+    return {row.tenant, strnlen(row.tenant, sizeof row.tenant)};
 }
 
 }  // namespace hanare::lease

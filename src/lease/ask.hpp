@@ -45,5 +45,6 @@ hanare_status ask(fabric::Link& link, const Question& question, uint64_t deadlin
 
 // The name for people, which ask() has found to be of printable ASCII.
 std::string_view client_of(const StatusRow& row) noexcept;
+std::string_view tenant_of(const StatusRow& row) noexcept;
 
 }  // namespace hanare::lease

@@ -6,7 +6,8 @@
 namespace hanare::lease {
 
 bool is_sound(const Question& question) noexcept {
-    if (question.what < Ask::kOpen || question.what > Ask::kDrain) return false;
+    if (question.what < Ask::kOpen || question.what > Ask::kFence) return false;
+    if (question.what == Ask::kJoin && question.first > kMembersMax) return false;
     // Names are shown to people, whose terminals obey control characters.
     const auto end = std::ranges::find(question.client, '\0');
     return std::all_of(std::begin(question.client), end,

@@ -21,6 +21,7 @@ inline constexpr uint16_t kMessageVersion = 1;
 // Extents are multiples of this, and begin at such addresses: a block lies in one extent.
 inline constexpr uint64_t kExtentAlignmentBytes = uint64_t{4} << 20;
 inline constexpr size_t kClientNameBytes = 32;
+inline constexpr size_t kTenantNameBytes = 16;
 
 enum class Ask : uint16_t {
     kOpen = 1,     // a new lease, without any memory; `client` is its name for people
@@ -30,7 +31,14 @@ enum class Ask : uint16_t {
     kEnd = 5,      // `lease` is over, for all its connections
     kStatus = 6,   // answered by the leases from the `first`th on
     kDrain = 7,    // no new leases, no growth from now on; answers say so (kDraining)
+    kFence = 8,    // the connections of members in `bytes` (a bit for each) are over
 };
+
+// Processes that share a lease are members of it, as far as they say so when their connections join
+// it (`first`, from 1; 0: of none).  What one that has died had under way must not arrive when
+// others use its place: who takes that over fences it first.  When kFence is answered, its
+// connections are closed, and nothing that they have sent takes effect any more.
+inline constexpr uint32_t kMembersMax = 64;
 
 // Who has the key has the lease.
 struct LeaseId {
@@ -81,8 +89,9 @@ struct StatusRow {
     uint32_t connections = 0;
     uint32_t age_s = 0;
     char client[kClientNameBytes] = {};
+    char tenant[kTenantNameBytes] = {};  // zeros behind it; empty: whose server it is
 };
-static_assert(sizeof(StatusRow) == 56);
+static_assert(sizeof(StatusRow) == 72);
 
 inline constexpr size_t kExtentsPerAnswer =
     (fabric::kMessageBytesMax - sizeof(Answer)) / sizeof(Extent);
@@ -91,8 +100,11 @@ inline constexpr size_t kRowsPerAnswer =
 
 // Statuses of answers, besides the fabric's:
 //   kOpen    LIMIT: too many leases; BUSY: the server is draining
+//   kDrain   PERMISSION: of a tenant
 //   kGrow    STORE_FULL: not enough memory that is free, or that the client may have; the lease
 //            keeps what it had; BUSY: it will be enough shortly, ask again; LIMIT: too many extents
+//   kJoin    LIMIT: the connection keeps too many leases, or the lease has too many connections of
+//            members
 //   all that name a lease: NOT_FOUND: there is no such lease (or its key is another)
 //   INVALID_ARGUMENT: a question that is none; NOT_SUPPORTED: of another version
 

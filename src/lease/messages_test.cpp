@@ -17,12 +17,14 @@ Question named(std::string_view name) {
 }
 
 TEST(Messages, QuestionsAreKnown) {
-    for (uint16_t what = 1; what <= 7; ++what) {
+    for (uint16_t what = 1; what <= 8; ++what) {
         EXPECT_TRUE(is_sound({.what = static_cast<Ask>(what), .lease = {}}));
     }
-    for (const int what : {0, 8, 0x100, 0xffff}) {
+    for (const int what : {0, 9, 0x100, 0xffff}) {
         EXPECT_FALSE(is_sound({.what = static_cast<Ask>(what), .lease = {}})) << what;
     }
+    EXPECT_TRUE(is_sound({.what = Ask::kJoin, .first = kMembersMax, .lease = {}}));
+    EXPECT_FALSE(is_sound({.what = Ask::kJoin, .first = kMembersMax + 1, .lease = {}}));
 }
 
 TEST(Messages, NamesArePrintable) {

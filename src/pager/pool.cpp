@@ -196,14 +196,18 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     return regions_.back().get();
 }
 
+Result<void> Pool::prepare_to_adopt() {
+    const sys::SignalBlock signals;
+    const sys::LockGuard guard(lock_);
+    HANARE_TRY_ASSIGN(auto slots, store_->open_slots(block_bytes_));
+    slots_.emplace(std::move(slots));
+    pager_->set_slots(&*slots_);
+    return {};
+}
+
 Result<Region*> Pool::adopt(sys::Mapping range) {
     const sys::SignalBlock signals;
     const sys::LockGuard guard(lock_);
-    if (!slots_) {
-        HANARE_TRY_ASSIGN(auto slots, store_->open_slots(block_bytes_));
-        slots_.emplace(std::move(slots));
-        pager_->set_slots(&*slots_);
-    }
     regions_.reserve(regions_.size() + 1);
     auto region = std::make_unique<Region>();
     region->pager = pager_.get();
@@ -233,7 +237,11 @@ std::optional<uint32_t> Pool::prepare_fork() noexcept {
     keeper_->pause();
     pager_->gate().close();
     pager_->finish_all_transfers();
-    const std::optional<uint32_t> row = slots_->begin_child();
+    std::optional<uint32_t> row = slots_->begin_child();
+    if (row && !store_->prepare_fork(*row)) {
+        slots_->child_failed(*row);
+        row.reset();
+    }
     if (!row) cancel_fork();
     return row;
 }
@@ -250,6 +258,7 @@ void Pool::finish_fork(uint32_t row, int child) noexcept {
     } else {
         slots_->child_failed(row);
     }
+    store_->finish_fork();
     cancel_fork();
 }
 
@@ -257,6 +266,7 @@ void Pool::finish_fork(uint32_t row, int child) noexcept {
 int Pool::become_child(uint32_t row, const ForeignMemory& foreign,
                        void (*on_need)(Pager& pager) noexcept) noexcept {
     slots_->become_child(row);
+    store_->become_child();
     keeper_->forget_in_child();
     pager_->become_child(on_need);
     if (const int error = engine_->become_child(); error != 0) return error;
@@ -547,6 +557,11 @@ Result<void> Pool::pin(const void* address, uint64_t bytes, hanare_access access
         const hanare_status status = pin_block(*span.region, i, access == HANARE_ACCESS_WRITE);
         if (status == HANARE_STATUS_OK) continue;
         unpin_span(span, i);
+        const char* const why = status == HANARE_STATUS_STORE_IO ? store_->trouble() : nullptr;
+        if (why != nullptr) {
+            return fail(status, "cannot pin %llu bytes at %p: %.200s",
+                        static_cast<unsigned long long>(bytes), address, why);
+        }
         return fail(status, "cannot pin %llu bytes at %p: %s; %s are pinned of a budget of %s",
                     static_cast<unsigned long long>(bytes), address, hanare_status_text(status),
                     format_size(frames_.pinned_bytes()).c_str(),

@@ -73,6 +73,8 @@ public:
     // Nothing of it may be used before set_access() says so.  It costs nothing of the budget until
     // then, is inherited by children, and is never freed.
     Result<Region*> adopt(sys::Mapping range);
+    // Before the first: fails where the store cannot do for adopted memory.
+    Result<void> prepare_to_adopt();
     // Blocks [first, last) are usable, or are not (block_access); tables are charged accordingly.
     void set_access(Region& region, uint32_t first, uint32_t last, uint8_t access) noexcept;
     Pager& pager() noexcept { return *pager_; }

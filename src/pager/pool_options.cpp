@@ -2,18 +2,19 @@
 #include "pager/pool_options.hpp"
 
 #include "config/store_spec.hpp"
+#include "store/file_options.hpp"
 
 namespace hanare::pager {
 
-Result<PoolOptions> pool_options(const config::Options& options, OpenServer open_server) {
+Result<PoolOptions> pool_options(const config::Options& options, OpenStore open_other) {
     HANARE_TRY_ASSIGN(const config::StoreSpec spec, config::parse_store_spec(options.store));
     PoolOptions result;
-    if (spec.kind == config::StoreKind::kServer) {
-        if (open_server == nullptr) {
+    if (spec.kind != config::StoreKind::kFile) {
+        if (open_other == nullptr) {
             return fail(HANARE_STATUS_NOT_SUPPORTED, "store %.200s: not supported here yet",
                         options.store.c_str());
         }
-        result.open_store = [spec, options, open_server] { return open_server(spec, options); };
+        result.open_store = [spec, options, open_other] { return open_other(spec, options); };
     }
     result.local_bytes = options.local_bytes;
     result.block_bytes = options.block_bytes;
@@ -30,12 +31,7 @@ Result<PoolOptions> pool_options(const config::Options& options, OpenServer open
         result.replacement = Replacement::kRoundRobin;
     }
     result.works_ahead = options.background != config::Background::kOff;
-    result.store.directory = spec.directory;
-    result.store.size_bytes = spec.size_bytes;
-    result.store.allow_tmpfs = options.allow_tmpfs;
-    result.store.use_direct = options.use_direct;
-    result.store.use_uring = options.io != config::Io::kSync;
-    result.store.need_uring = options.io == config::Io::kUring;
+    result.store = store::file_options(spec, options);
     return result;
 }
 

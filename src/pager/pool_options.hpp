@@ -9,10 +9,10 @@
 
 namespace hanare::pager {
 
-using OpenServer = Result<std::unique_ptr<store::Store>> (*)(const config::StoreSpec& spec,
-                                                             const config::Options& options);
-// Fails where the store's SPEC cannot be understood; NOT_SUPPORTED: it is a memory server, and
-// nobody here opens one.
-Result<PoolOptions> pool_options(const config::Options& options, OpenServer open_server = nullptr);
+using OpenStore = Result<std::unique_ptr<store::Store>> (*)(const config::StoreSpec& spec,
+                                                            const config::Options& options);
+// Fails where the store's SPEC cannot be understood; NOT_SUPPORTED: it is no file, and nobody here
+// opens others.
+Result<PoolOptions> pool_options(const config::Options& options, OpenStore open_other = nullptr);
 
 }  // namespace hanare::pager

@@ -132,6 +132,16 @@ void Flights::wait_for_oldest() noexcept {
 void Flights::await(int other, int timeout_ms) noexcept {
     const int slice_ms = timeout_ms < 0 ? kSliceMs : std::min(timeout_ms, kSliceMs);
     link_.await(other, is_empty() ? timeout_ms : slice_ms);
+    note_end();
+}
+
+bool Flights::begin_wait(sys::PollSet& set) noexcept {
+    const bool waits = link_.begin_wait(set);
+    note_end();
+    return waits && !is_one_done();
+}
+
+void Flights::note_end() noexcept {
     Server& server = store_.server();
     if (link_.is_lost() && !server.is_lost()) server.note_failure(HANARE_STATUS_PEER_LOST);
 }

@@ -41,6 +41,9 @@ public:
     // For who alone uses the connection: sleeps until something has happened to them, `other` is
     // readable or the time is over.
     void await(int other, int timeout_ms) noexcept;
+    // Instead, as in store::IoChannel.
+    bool begin_wait(sys::PollSet& set) noexcept;
+    void end_wait() noexcept { link_.end_wait(); }
     // For who takes them: until the oldest is done, which it is when the server is lost.
     void wait_for_oldest() noexcept;
     bool is_empty() const noexcept { return count() == 0; }
@@ -60,6 +63,7 @@ private:
     hanare_status status_of(Flight& flight) noexcept;
     bool is_done(Flight& flight) noexcept;
     void check_progress() noexcept;
+    void note_end() noexcept;
 
     RemoteStore& store_;
     fabric::TcpLink& link_;

@@ -4,28 +4,12 @@
 #include <optional>
 
 #include "fabric/secret.hpp"
+#include "remote/client_name.hpp"
 #include "remote/remote_store.hpp"
 #include "sys/host_address.hpp"
 #include "sys/process_usage.hpp"
-#include "sys/thread_state.hpp"
 
 namespace hanare::remote {
-namespace {
-
-// Longer than an answer takes, where the server's thread runs.
-constexpr uint32_t kSpin_us = 50;
-
-// What a server's status calls this process: the program and where it runs.
-std::string client_name() {
-    std::string name = std::string(sys::thread_name().data()) + "@" + sys::host_name();
-    for (char& each : name) {
-        if (each < ' ' || each > '~') each = '?';
-    }
-    return name.substr(0, lease::kClientNameBytes - 1);
-}
-
-}  // namespace
-
 Result<std::unique_ptr<store::Store>> open_server_store(const config::StoreSpec& spec,
                                                         const config::Options& options) {
     std::optional<fabric::Secret> secret;

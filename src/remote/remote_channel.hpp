@@ -23,6 +23,8 @@ public:
     bool has_completed() const noexcept override { return false; }
     void wait(int timeout_ms) noexcept override;
     void notify() noexcept override;
+    bool begin_wait(sys::PollSet& set) noexcept override { return flights_.begin_wait(set); }
+    void end_wait() noexcept override { flights_.end_wait(); }
     void watch(int descriptor) noexcept override;
     bool take_watched() noexcept override;
     size_t in_flight() const noexcept override { return flights_.count(); }

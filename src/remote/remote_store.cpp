@@ -9,6 +9,8 @@
 #include "remote/remote_channel.hpp"
 #include "remote/remote_transfers.hpp"
 #include "sys/futex.hpp"
+#include "sys/process_usage.hpp"
+#include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::remote {
@@ -81,13 +83,35 @@ void RemoteStore::release(uint64_t offset, uint64_t bytes) noexcept {
     extents_.release(offset, round_up(bytes, kOsPageBytes));
 }
 
-Result<store::SlotTable> RemoteStore::open_slots(uint64_t) {
-    return fail(HANARE_STATUS_NOT_SUPPORTED,
-                "memory servers cannot keep the memory of unmodified programs yet");
+Result<store::SlotTable> RemoteStore::open_slots(uint64_t slot_bytes) {
+    if (!server_->has_children()) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED,
+                    "this process cannot share the memory of a server with its children");
+    }
+    // Where addresses are limited, the table takes one in so many of them.
+    constexpr uint64_t kAddressesShare = 16;
+    const uint64_t slots =
+        std::min({managed_bytes() / slot_bytes, uint64_t{store::SlotTable::kCapacityMax},
+                  sys::free_address_bytes() / kAddressesShare / sizeof(uint64_t)});
+    if (slots == 0) return no_room(slot_bytes);
+    HANARE_TRY_ASSIGN(life_, sys::create_shared_memory(kOsPageBytes));
+    const auto fence = [](void* store, uint64_t rows) noexcept {
+        return static_cast<RemoteStore*>(store)->fence(rows);
+    };
+    HANARE_TRY_ASSIGN(auto table,
+                      store::SlotTable::create(static_cast<uint32_t>(slots), life_.number(),
+                                               {.function = fence, .context = this}));
+    HANARE_TRY(take_part(table.row()));
+    return table;
 }
 
 hanare_status RemoteStore::cover(uint64_t end) noexcept {
     return end <= server_->bytes() ? HANARE_STATUS_OK : server_->grow(end);
+}
+
+// What others have written there since is not what was sealed here.
+void RemoteStore::renew(uint64_t offset, uint64_t bytes) noexcept {
+    if (seals_ != nullptr) seals_->release(offset, bytes);
 }
 
 hanare_status RemoteStore::note(hanare_status status) noexcept {

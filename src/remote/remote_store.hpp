@@ -38,6 +38,12 @@ public:
     void release(uint64_t offset, uint64_t bytes) noexcept override;
     Result<store::SlotTable> open_slots(uint64_t slot_bytes) override;
     hanare_status cover(uint64_t end) noexcept override;
+    void renew(uint64_t offset, uint64_t bytes) noexcept override;
+    Result<void> take_part(uint32_t row) override { return server_->take_part(row); }
+    bool fence(uint64_t rows) noexcept override { return server_->fence(rows); }
+    bool prepare_fork(uint32_t row) noexcept override { return server_->prepare_fork(row); }
+    void finish_fork() noexcept override { server_->finish_fork(); }
+    void become_child() noexcept override { server_->become_child(); }
     hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept override;
     hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept override;
     Result<std::unique_ptr<store::IoChannel>> open_channel() override;
@@ -46,6 +52,8 @@ public:
     std::string describe() const override;
     int last_errno() const noexcept override { return last_errno_.load(); }
     const char* trouble() const noexcept override { return server_->trouble(); }
+    bool wants_to_leave() noexcept override { return server_->is_draining(); }
+    void give_up() noexcept override { server_->end(); }
     void abandon_in_child() noexcept override;
 
     Server& server() noexcept { return *server_; }

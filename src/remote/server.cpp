@@ -48,17 +48,19 @@ bool is_refusal(hanare_status status) noexcept {
 
 }  // namespace
 
-Server::Server(const Settings& settings)
+Server::Server(const Settings& settings, std::unique_ptr<ChildConnector> children)
     : address_(settings.address),
       timeout_ms_(settings.timeout_ms),
       silent_("memory server " + address_ + " has not answered for " + std::to_string(timeout_ms_) +
               " ms"),
       gone_("memory server " + address_ + " has ended the connection"),
       refuses_("memory server " + address_ + " does not know this lease any more"),
-      babbles_("memory server " + address_ + " answers what makes no sense") {}
+      babbles_("memory server " + address_ + " answers what makes no sense"),
+      children_(std::move(children)) {}
 
-Result<std::unique_ptr<Server>> Server::open(const Settings& settings, const Connect& connect) {
-    auto server = std::unique_ptr<Server>(new Server(settings));
+Result<std::unique_ptr<Server>> Server::open(const Settings& settings, const Connect& connect,
+                                             std::unique_ptr<ChildConnector> children) {
+    auto server = std::unique_ptr<Server>(new Server(settings, std::move(children)));
     for (size_t use = 0; use < kUses; ++use) {
         auto link = connect(static_cast<Use>(use));
         if (!link) {
@@ -74,13 +76,7 @@ Result<std::unique_ptr<Server>> Server::open(const Settings& settings, const Con
 
 // Where it is silent now, it finds out by the end of the connections.
 Server::~Server() {
-    if (is_lost() || lease_.number == 0) return;
-    lease::Question question;
-    question.what = lease::Ask::kEnd;
-    question.lease = lease_;
-    lease::Reply reply;
-    static_cast<void>(
-        lease::ask(link(Use::kFaults), question, sys::now_ns() + timeout_ns(), reply));
+    if (lease_.number != 0) end();
 }
 
 // Its connection keeps the lease.
@@ -175,6 +171,30 @@ Server::Place Server::place_of(uint64_t offset) const noexcept {
         begin, end, offset, [](uint64_t at, const Piece& each) { return at < each.end; });
     if (piece == end) return {};
     return {piece->capability, offset - piece->begin, piece->end - offset};
+}
+
+bool Server::is_draining() noexcept {
+    if (is_lost()) return false;
+    lease::Question question;
+    question.what = lease::Ask::kStatus;
+    question.first = UINT32_MAX;  // of the leases, none
+    lease::Reply reply;
+    const hanare_status status = lease::ask(link(Use::kFaults), question,
+                                            sys::now_ns() + kAnswerTimeouts * timeout_ns(), reply);
+    if (status == HANARE_STATUS_OK) return (reply.answer.flags & lease::kDraining) != 0;
+    note_failure(status);
+    return false;
+}
+
+void Server::end() noexcept {
+    if (is_lost()) return;
+    lease::Question question;
+    question.what = lease::Ask::kEnd;
+    question.lease = lease_;
+    lease::Reply reply;
+    static_cast<void>(
+        lease::ask(link(Use::kFaults), question, sys::now_ns() + timeout_ns(), reply));
+    note_failure(HANARE_STATUS_PEER_LOST);
 }
 
 void Server::note_failure(hanare_status status) noexcept {

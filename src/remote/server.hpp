@@ -26,6 +26,18 @@
 
 namespace hanare::remote {
 
+// How children of a fork that go on with the store get their connections, where they do.
+class ChildConnector {
+public:
+    virtual ~ChildConnector() = default;
+    // In the parent, before the fork.  Then one of the next two, also after a failure.
+    virtual Result<std::unique_ptr<fabric::TcpLink>> connect_for_child() = 0;
+    // In the parent: what else the child was to have is its own.
+    virtual void finish_fork() noexcept = 0;
+    // In the child.
+    virtual void become_child() noexcept = 0;
+};
+
 // Which connection: what faulting threads wait for does not queue behind what others have started.
 enum class Use : uint32_t {
     kFaults,  // synchronous, any thread
@@ -46,7 +58,9 @@ public:
     using Connect = std::function<Result<std::unique_ptr<fabric::TcpLink>>(Use use)>;
     // STORE_UNAVAILABLE, with the reason: it is not to be reached, it is no memory server, it
     // gives no leases.
-    static Result<std::unique_ptr<Server>> open(const Settings& settings, const Connect& connect);
+    // `children`: of whoever shares the lease with forked children; else nullptr.
+    static Result<std::unique_ptr<Server>> open(const Settings& settings, const Connect& connect,
+                                                std::unique_ptr<ChildConnector> children = nullptr);
     // Gives the memory back, as the server knows.
     ~Server();
     Server(const Server&) = delete;
@@ -77,13 +91,30 @@ public:
     // Why, for people; nullptr while it is not lost.
     const char* trouble() const noexcept;
 
+    // Whether it has been told to drain: asks it, and it is lost if it does not answer.  Not in
+    // fault handlers.
+    bool is_draining() noexcept;
+    // Ends the lease; nothing is asked of it any more.
+    void end() noexcept;
+
     void abandon_in_child() noexcept;
+
+    // As in store::Store, of whoever has a ChildConnector: processes that share the lease are its
+    // members (lease/messages.hpp), by their rows.
+    bool has_children() const noexcept { return children_ != nullptr; }
+    Result<void> take_part(uint32_t row);
+    bool fence(uint64_t rows) noexcept;
+    bool prepare_fork(uint32_t row) noexcept;
+    void finish_fork() noexcept;
+    // Only the connection for faults is there then.
+    void become_child() noexcept;
 
 private:
     static constexpr size_t kExtentsMax = 256;
 
-    explicit Server(const Settings& settings);
+    Server(const Settings& settings, std::unique_ptr<ChildConnector> children);
     Result<void> open_lease(const std::string& client);
+    hanare_status join(fabric::TcpLink& link, uint32_t row) noexcept;
     bool take(const lease::Extent& extent, size_t number) noexcept;
 
     const std::string address_;
@@ -93,6 +124,8 @@ private:
     const std::string refuses_;
     const std::string babbles_;
     std::array<std::unique_ptr<fabric::TcpLink>, kUses> links_;
+    const std::unique_ptr<ChildConnector> children_;
+    std::unique_ptr<fabric::TcpLink> childs_link_;  // around a fork
     lease::LeaseId lease_;
     uint64_t total_bytes_ = 0;
     std::atomic<int> lost_{0};  // a status

@@ -12,6 +12,7 @@
 #include "pager/pool_options.hpp"
 #include "run/attendant.hpp"
 #include "run/control.hpp"
+#include "run/servers.hpp"
 #include "sys/signal_stack.hpp"
 #include "telemetry/log.hpp"
 
@@ -33,7 +34,8 @@ Result<intercept::SpaceOptions> load_space_options() {
     telemetry::apply_log_options(options);
     if (options.control == config::Switch::kOn) want_control();
     intercept::SpaceOptions space;
-    HANARE_TRY_ASSIGN(space.pool, pager::pool_options(options));
+    HANARE_TRY(prepare_servers(options));
+    HANARE_TRY_ASSIGN(space.pool, pager::pool_options(options, open_server));
     space.pool.starts_keeper = false;
     space.pool.watches_forks = false;
     space.begin_bytes = std::min(space.pool.local_bytes / kBeginShare, kBeginBytesMax);

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/units.hpp"
+#include "lease/ask.hpp"
 #include "server/test_table.hpp"
 
 namespace hanare::server {
@@ -145,7 +147,7 @@ TEST_F(LeaseTableTest, QuestionsThatAreNone) {
     longer[0] = std::byte{2};
     EXPECT_EQ(raw(longer.data(), longer.size()), HANARE_STATUS_NOT_SUPPORTED);
     EXPECT_EQ(raw(longer.data(), 2), HANARE_STATUS_NOT_SUPPORTED);
-    for (const int what : {0, 8, 0xffff}) {
+    for (const int what : {0, 9, 0xffff}) {
         EXPECT_EQ(ask(1, {.what = static_cast<Ask>(what), .lease = {}}).status,
                   HANARE_STATUS_INVALID_ARGUMENT);
     }
@@ -228,6 +230,131 @@ TEST_F(LeaseTableTest, ThereAreLimitsOfLeases) {
     EXPECT_EQ(table->status().leases.size(), 100 - 63u);
     EXPECT_EQ(ask(3, {.what = Ask::kOpen, .lease = {}}).status, HANARE_STATUS_OK);
     EXPECT_EQ(table->status().refusals, 4u);
+}
+
+// Secrets 1 and 2 are tenants', 0 is whose server it is.
+TEST_F(LeaseTableTest, TenantsSeeTheirOwn) {
+    open(kGiB, {.tenants = {{.name = "a", .quota_bytes = 5 * kUnit + 1},
+                            {.name = "b", .quota_bytes = UINT64_MAX}}});
+    EXPECT_TRUE(table->caller_came(10, 0));
+    EXPECT_TRUE(table->caller_came(11, 1));
+    EXPECT_TRUE(table->caller_came(12, 2));
+    EXPECT_FALSE(table->caller_came(13, 3));
+    const lease::LeaseId own = opened(10);
+    const lease::LeaseId first = opened(11);
+    const lease::LeaseId second = opened(11);
+    const lease::LeaseId other = opened(12);
+    ASSERT_EQ(ask(12, {.what = Ask::kGrow, .lease = other, .bytes = kUnit}).status,
+              HANARE_STATUS_OK);
+
+    // Another's lease is none, whatever is known of it.
+    for (const Ask what : {Ask::kJoin, Ask::kGrow, Ask::kExtents, Ask::kFence, Ask::kEnd}) {
+        for (const auto& [caller, id] :
+             {std::pair(uint64_t{11}, other), {11, own}, {12, first}, {10, other}, {99, other}}) {
+            EXPECT_EQ(ask(caller, {.what = what, .lease = id, .bytes = kUnit}).status,
+                      HANARE_STATUS_NOT_FOUND)
+                << static_cast<int>(what) << " by " << caller;
+        }
+    }
+
+    // The quota is of all leases together.
+    ASSERT_EQ(ask(11, {.what = Ask::kGrow, .lease = first, .bytes = 3 * kUnit}).status,
+              HANARE_STATUS_OK);
+    const uint64_t left = 5 * kUnit - table->status().tenants[0].leased_bytes;
+    EXPECT_EQ(ask(11, {.what = Ask::kGrow, .lease = second, .bytes = left + kUnit}).status,
+              HANARE_STATUS_STORE_FULL);
+    const Reply reply = ask(11, {.what = Ask::kExtents, .lease = second});
+    EXPECT_EQ(reply.answer.free_bytes, left);
+    if (left > 0) {
+        EXPECT_EQ(ask(11, {.what = Ask::kGrow, .lease = second, .bytes = left}).status,
+                  HANARE_STATUS_OK);
+    }
+    EXPECT_EQ(ask(11, {.what = Ask::kEnd, .lease = first}).status, HANARE_STATUS_OK);
+    EXPECT_EQ(table->status().tenants[0].leased_bytes, left);
+    table->caller_left(11);
+    EXPECT_EQ(table->status().tenants[0].leased_bytes, 0u);
+    EXPECT_GE(table->status().tenants[1].leased_bytes, kUnit);
+}
+
+TEST_F(LeaseTableTest, WhatTenantsAreTold) {
+    open(kGiB, {.tenants = {{.name = "sixteen-letters!", .quota_bytes = 8 * kUnit}}});
+    ASSERT_TRUE(table->caller_came(11, 1));
+    opened(10);
+    const lease::LeaseId first = opened(11);
+    opened(10);
+    const lease::LeaseId second = opened(11);
+    ASSERT_EQ(ask(11, {.what = Ask::kGrow, .lease = first, .bytes = kUnit}).status,
+              HANARE_STATUS_OK);
+    const Reply theirs = ask(11, {.what = Ask::kStatus, .lease = {}});
+    ASSERT_EQ(theirs.rows.size(), 2u);
+    EXPECT_EQ(theirs.answer.extents, 2u);
+    EXPECT_EQ(theirs.rows[0].number, first.number);
+    EXPECT_EQ(theirs.rows[1].number, second.number);
+    EXPECT_EQ(tenant_of(theirs.rows[0]), "sixteen-letters!");
+    EXPECT_EQ(theirs.answer.leased_bytes, theirs.rows[0].bytes);
+    EXPECT_EQ(theirs.answer.free_bytes, 8 * kUnit - theirs.rows[0].bytes);
+    const Reply rest = ask(11, {.what = Ask::kStatus, .first = 1, .lease = {}});
+    ASSERT_EQ(rest.rows.size(), 1u);
+    EXPECT_EQ(rest.rows[0].number, second.number);
+    EXPECT_TRUE(ask(11, {.what = Ask::kStatus, .first = 2, .lease = {}}).rows.empty());
+    const Reply all = ask(10, {.what = Ask::kStatus, .lease = {}});
+    ASSERT_EQ(all.rows.size(), 4u);
+    EXPECT_EQ(tenant_of(all.rows[0]), "");
+    EXPECT_EQ(tenant_of(all.rows[1]), "sixteen-letters!");
+
+    EXPECT_EQ(ask(11, {.what = Ask::kDrain, .lease = {}}).status, HANARE_STATUS_PERMISSION);
+    EXPECT_FALSE(table->is_draining());
+    EXPECT_EQ(ask(10, {.what = Ask::kDrain, .lease = {}}).status, HANARE_STATUS_OK);
+    EXPECT_TRUE(table->is_draining());
+}
+
+TEST_F(LeaseTableTest, MembersAreFenced) {
+    open(kGiB);
+    const lease::LeaseId id = opened(1);
+    const lease::LeaseId other = opened(9);
+    for (uint64_t caller = 2; caller <= 5; ++caller) {
+        const auto member = static_cast<uint32_t>(caller / 2);  // 1, 1, 2, 2
+        ASSERT_EQ(ask(caller, {.what = Ask::kJoin, .first = member, .lease = id}).status,
+                  HANARE_STATUS_OK);
+    }
+    ASSERT_EQ(ask(9, {.what = Ask::kJoin, .first = 1, .lease = other}).status, HANARE_STATUS_OK);
+    EXPECT_EQ(ask(1, {.what = Ask::kJoin, .first = 65, .lease = id}).status,
+              HANARE_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(ask(1, {.what = Ask::kFence, .lease = {}, .bytes = 1}).status,
+              HANARE_STATUS_NOT_FOUND);
+    EXPECT_EQ(table->next_to_cut_off(), 0u);
+
+    const auto cut_off = [&](uint64_t caller, uint64_t members) {
+        EXPECT_EQ(ask(caller, {.what = Ask::kFence, .lease = id, .bytes = members}).status,
+                  HANARE_STATUS_OK);
+        std::set<uint64_t> callers;
+        while (const uint64_t each = table->next_to_cut_off()) callers.insert(each);
+        return callers;
+    };
+    EXPECT_EQ(cut_off(1, 0), std::set<uint64_t>{});
+    EXPECT_EQ(cut_off(1, 0b1), (std::set<uint64_t>{2, 3}));
+    EXPECT_EQ(cut_off(4, 0b11), (std::set<uint64_t>{2, 3, 5}));
+    table->caller_left(2);
+    table->caller_left(3);
+    EXPECT_EQ(cut_off(1, 0b1), std::set<uint64_t>{});
+    // Who joins again is what it says last.
+    ASSERT_EQ(ask(4, {.what = Ask::kJoin, .first = 64, .lease = id}).status, HANARE_STATUS_OK);
+    EXPECT_EQ(cut_off(1, uint64_t{1} << 63), std::set<uint64_t>{4});
+    EXPECT_EQ(cut_off(1, 0b10), std::set<uint64_t>{5});
+}
+
+TEST_F(LeaseTableTest, ThereIsALimitOfMembersConnections) {
+    open(kGiB);
+    const lease::LeaseId id = opened(1);
+    for (uint64_t caller = 0; caller < LeaseTable::kMemberConnectionsMax; ++caller) {
+        ASSERT_EQ(ask(100 + caller, {.what = Ask::kJoin, .first = 7, .lease = id}).status,
+                  HANARE_STATUS_OK);
+    }
+    EXPECT_EQ(ask(99, {.what = Ask::kJoin, .first = 7, .lease = id}).status, HANARE_STATUS_LIMIT);
+    EXPECT_EQ(ask(99, {.what = Ask::kJoin, .lease = id}).status, HANARE_STATUS_OK);
+    EXPECT_EQ(ask(100, {.what = Ask::kJoin, .first = 8, .lease = id}).status, HANARE_STATUS_OK);
+    table->caller_left(101);
+    EXPECT_EQ(ask(99, {.what = Ask::kJoin, .first = 7, .lease = id}).status, HANARE_STATUS_OK);
 }
 
 TEST_F(LeaseTableTest, ThousandsOfOpens) {

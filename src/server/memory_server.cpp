@@ -9,12 +9,28 @@
 #include "sys/signal.hpp"
 
 namespace hanare::server {
+namespace {
+
+std::vector<LeaseTable::Tenant> tenants_of(const MemoryServer::Settings& settings) {
+    std::vector<LeaseTable::Tenant> tenants;
+    for (const auto& each : settings.tenants) tenants.push_back(each.settings);
+    return tenants;
+}
+
+std::vector<fabric::Secret> secrets_of(const MemoryServer::Settings& settings) {
+    std::vector<fabric::Secret> secrets;
+    for (const auto& each : settings.tenants) secrets.push_back(each.secret);
+    return secrets;
+}
+
+}  // namespace
 
 // In the order in which each needs what is above it.
 struct MemoryServer::State {
     State(const Settings& settings, std::unique_ptr<Arena> memory)
         : arena(std::move(memory)),
-          leases({.quota_bytes = settings.quota_bytes}, *arena, regions) {}
+          leases({.quota_bytes = settings.quota_bytes, .tenants = tenants_of(settings)}, *arena,
+                 regions) {}
 
     const std::unique_ptr<Arena> arena;
     fabric::ExposedRegions regions;
@@ -33,13 +49,15 @@ Result<std::unique_ptr<MemoryServer>> MemoryServer::open(const Settings& setting
     HANARE_TRY_ASSIGN(auto arena, Arena::open({.bytes = settings.memory_bytes,
                                                .wants_huge_pages = settings.wants_huge_pages}));
     auto state = std::make_unique<State>(settings, std::move(arena));
-    HANARE_TRY_ASSIGN(state->service, fabric::TcpService::open({.host = settings.host,
-                                                                .port = settings.port,
-                                                                .secret = settings.secret,
-                                                                .protection = settings.protection,
-                                                                .spin_us = settings.spin_us,
-                                                                .calls = &state->leases},
-                                                               state->regions));
+    HANARE_TRY_ASSIGN(state->service,
+                      fabric::TcpService::open({.host = settings.host,
+                                                .port = settings.port,
+                                                .secret = settings.secret,
+                                                .more_secrets = secrets_of(settings),
+                                                .protection = settings.protection,
+                                                .spin_us = settings.spin_us,
+                                                .calls = &state->leases},
+                                               state->regions));
     state->port = state->service->port();
     return std::unique_ptr<MemoryServer>(new MemoryServer(std::move(state)));
 }

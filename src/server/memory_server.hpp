@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "fabric/handshake.hpp"
@@ -26,6 +27,12 @@ public:
         bool wants_huge_pages = false;
         // Serves only who knows it.  Without, PERMISSION for other hosts than loopback.
         std::optional<fabric::Secret> secret = {};
+        // Others with secrets of their own; not without the first one.
+        struct Tenant {
+            LeaseTable::Tenant settings;
+            fabric::Secret secret;
+        };
+        std::vector<Tenant> tenants = {};
         std::optional<fabric::Protection> protection = {};  // as TcpService::Settings
         uint32_t spin_us = 0;
     };

@@ -6,6 +6,7 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -55,9 +56,12 @@ public:
     hanare_status grow(uint64_t bytes) {
         return ask({.what = Ask::kGrow, .lease = id, .bytes = bytes});
     }
-    hanare_status join(const Client& other) {
+    hanare_status join(const Client& other, uint32_t member = 0) {
         id = other.id;
-        return ask({.what = Ask::kJoin, .lease = id});
+        return ask({.what = Ask::kJoin, .first = member, .lease = id});
+    }
+    hanare_status fence(uint64_t members) {
+        return ask({.what = Ask::kFence, .lease = id, .bytes = members});
     }
     hanare_status end() { return ask({.what = Ask::kEnd, .lease = id}); }
     hanare_status put(const lease::Extent& extent, uint64_t offset,
@@ -326,6 +330,41 @@ TEST(MemoryServer, OtherMachinesNeedTheSecret) {
     EXPECT_EQ(stranger.error().status, HANARE_STATUS_BAD_KEY);
 }
 
+// By the secrets of their connections.
+TEST(MemoryServer, TenantsAreApart) {
+    const fabric::Secret own = fabric::Secret::make().value();
+    const fabric::Secret secrets[] = {fabric::Secret::make().value(),
+                                      fabric::Secret::make().value()};
+    const auto server =
+        started({.memory_bytes = 64 * kMiB,
+                 .secret = own,
+                 .tenants = {{{"a", 2 * kUnit}, secrets[0]}, {{"b", 64 * kMiB}, secrets[1]}}});
+    Client owner(*server, own);
+    Client a(*server, secrets[0]);
+    Client b(*server, secrets[1]);
+    ASSERT_EQ(owner.open(), HANARE_STATUS_OK);
+    ASSERT_EQ(a.open("of a"), HANARE_STATUS_OK);
+    ASSERT_EQ(b.open("of b"), HANARE_STATUS_OK);
+    EXPECT_EQ(a.grow(3 * kUnit), HANARE_STATUS_STORE_FULL);
+    ASSERT_EQ(a.grow(2 * kUnit), HANARE_STATUS_OK);
+    const lease::Extent extent = a.reply.extents[0];
+    ASSERT_EQ(b.grow(3 * kUnit), HANARE_STATUS_OK);
+    Client other_of_a(*server, secrets[0]);
+    EXPECT_EQ(other_of_a.join(a), HANARE_STATUS_OK);
+    Client thief(*server, secrets[1]);
+    EXPECT_EQ(thief.join(a), HANARE_STATUS_NOT_FOUND);
+    EXPECT_EQ(thief.end(), HANARE_STATUS_NOT_FOUND);
+    EXPECT_EQ(a.put(extent, 0, random_bytes(1, 100)), HANARE_STATUS_OK);
+    EXPECT_EQ(a.ask({.what = Ask::kDrain, .lease = {}}), HANARE_STATUS_PERMISSION);
+    EXPECT_EQ(owner.ask({.what = Ask::kDrain, .lease = {}}), HANARE_STATUS_OK);
+    EXPECT_FALSE(fabric::TcpLink::connect(
+        {.host = "127.0.0.1", .port = server->port(), .secret = fabric::Secret::make().value()}));
+    const auto status = server->status();
+    ASSERT_EQ(status.leases.size(), 3u);
+    EXPECT_EQ(status.leases[1].tenant, "a");
+    EXPECT_EQ(status.tenants[0].leased_bytes, 2 * kUnit);
+}
+
 TEST(MemoryServer, NonsenseHarmsNobody) {
     const auto server = started({.memory_bytes = 64 * kMiB});
     Client good(*server);
@@ -397,6 +436,43 @@ TEST(MemoryServer, IsStartedOnce) {
               HANARE_STATUS_INVALID_ARGUMENT);
     // The port is taken.
     EXPECT_FALSE(MemoryServer::open({.port = server->port(), .memory_bytes = 64 * kMiB}));
+}
+
+// Of what a member has under way nothing takes effect once it is fenced, however much there is.
+TEST(MemoryServer, AFencedMemberIsCutOff) {
+    const auto server = started({.memory_bytes = 64 * kMiB});
+    Client first(*server);
+    ASSERT_EQ(first.open(), HANARE_STATUS_OK);
+    ASSERT_EQ(first.join(first, 1), HANARE_STATUS_OK);
+    ASSERT_EQ(first.grow(kUnit), HANARE_STATUS_OK);
+    const lease::Extent extent = first.reply.extents[0];
+    const auto theirs = random_bytes(3, kUnit);
+    const auto own = random_bytes(4, kUnit);
+    std::vector<std::byte> seen(kUnit);
+    Client third(*server);
+    ASSERT_EQ(third.join(first, 3), HANARE_STATUS_OK);
+    for (int turn = 0; turn < 20; ++turn) {
+        Client second(*server);
+        ASSERT_EQ(second.join(first, 2), HANARE_STATUS_OK);
+        constexpr size_t kPuts = 16;
+        std::array<fabric::Operation, kPuts> puts;
+        for (size_t i = 0; i < kPuts; ++i) {
+            puts[i].capability = extent.capability;
+            puts[i].offset = i * (kUnit / kPuts);
+            puts[i].source = std::span(theirs).subspan(puts[i].offset, kUnit / kPuts);
+            second.link->post(puts[i]);
+        }
+        ASSERT_EQ(first.fence(0b10), HANARE_STATUS_OK);
+        ASSERT_EQ(first.put(extent, 0, own), HANARE_STATUS_OK);
+        for (fabric::Operation& put : puts) second.link->wait(put);
+        EXPECT_EQ(second.put(extent, 0, std::span(theirs).first(8)), HANARE_STATUS_PEER_LOST);
+        ASSERT_EQ(first.get(extent, 0, seen), HANARE_STATUS_OK);
+        ASSERT_TRUE(seen == own) << turn;
+    }
+    // Others go on, and so does the one who asks, also about itself.
+    EXPECT_EQ(first.fence(0b1), HANARE_STATUS_OK);
+    EXPECT_EQ(third.put(extent, 0, std::span(theirs).first(8)), HANARE_STATUS_OK);
+    EXPECT_EQ(server->status().leases[0].connections, 2u);
 }
 
 std::set<std::string> threads_now() {

@@ -52,8 +52,21 @@ void add_memory(Page& page, const LeaseTable::Status& status) {
 void add_leases(Page& page, const LeaseTable::Status& status) {
     page.begin("hanare_server_lease_bytes", "gauge", "Memory of a lease.");
     for (const LeaseTable::Row& row : status.leases) {
+        const std::string tenant =
+            row.tenant.empty() ? "" : ",tenant=\"" + escaped(row.tenant) + "\"";
         page.add(row.bytes, "lease=\"" + std::to_string(row.number) + "\",client=\"" +
-                                escaped(row.client) + "\"");
+                                escaped(row.client) + "\"" + tenant);
+    }
+}
+
+void add_tenants(Page& page, const LeaseTable::Status& status) {
+    if (status.tenants.empty()) return;
+    page.begin("hanare_server_tenant_bytes", "gauge",
+               "Memory of a tenant's leases, and its limit.");
+    for (const auto& row : status.tenants) {
+        const std::string tenant = "tenant=\"" + escaped(row.name) + "\",state=";
+        page.add(row.leased_bytes, tenant + "\"leased\"");
+        page.add(row.quota_bytes, tenant + "\"quota\"");
     }
 }
 
@@ -74,6 +87,7 @@ std::string metrics_text(const LeaseTable::Status& status) {
     page.add_alone("hanare_server_refusals_total", "counter",
                    "Leases and growth that were refused.", status.refusals);
     add_leases(page, status);
+    add_tenants(page, status);
     return page.text();
 }
 

@@ -54,6 +54,22 @@ hanare_server_lease_bytes{lease="5",client="a \"b\" \\ {c}\nd"} 4194304
 )");
 }
 
+TEST(MetricsText, Tenants) {
+    LeaseTable::Status status;
+    status.leases = {{.number = 3, .client = "himeno", .tenant = "a", .bytes = 8 << 20}};
+    status.tenants = {{.name = "a", .quota_bytes = 16 << 20, .leased_bytes = 8 << 20},
+                      {.name = "b", .quota_bytes = 4 << 20, .leased_bytes = 0}};
+    EXPECT_TRUE(metrics_text(status).ends_with(
+        R"(hanare_server_lease_bytes{lease="3",client="himeno",tenant="a"} 8388608
+# HELP hanare_server_tenant_bytes Memory of a tenant's leases, and its limit.
+# TYPE hanare_server_tenant_bytes gauge
+hanare_server_tenant_bytes{tenant="a",state="leased"} 8388608
+hanare_server_tenant_bytes{tenant="a",state="quota"} 16777216
+hanare_server_tenant_bytes{tenant="b",state="leased"} 0
+hanare_server_tenant_bytes{tenant="b",state="quota"} 4194304
+)")) << metrics_text(status);
+}
+
 TEST(MetricsText, NoLeases) {
     const std::string text = metrics_text({});
     EXPECT_NE(text.find("\nhanare_server_leases 0\n"), std::string::npos);

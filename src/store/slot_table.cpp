@@ -26,7 +26,7 @@ constexpr uint32_t kScansMax = 4;
 
 }  // namespace
 
-Result<SlotTable> SlotTable::create(uint32_t capacity, int lock_file) {
+Result<SlotTable> SlotTable::create(uint32_t capacity, int lock_file, Fence fence) {
     if (capacity == 0 || capacity > kCapacityMax) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "%u slots in a store: 1 to %u are possible",
                     capacity, kCapacityMax);
@@ -35,6 +35,7 @@ Result<SlotTable> SlotTable::create(uint32_t capacity, int lock_file) {
         round_up(sizeof(Shared) + size_t{capacity} * sizeof(std::atomic<uint64_t>), kOsPageBytes);
     HANARE_TRY_ASSIGN(auto memory, sys::Mapping::reserve_shared(bytes));
     SlotTable table(std::move(memory), capacity, lock_file);
+    table.fence_ = fence;
     const std::optional<uint32_t> row = table.claim_row();
     if (!row) return fail(HANARE_STATUS_INTERNAL, "another slot table uses the locks of this file");
     table.become_child(*row);
@@ -54,6 +55,13 @@ uint32_t SlotTable::allocate(uint32_t preferred) noexcept {
     if (slot == kNoSlot) slot = take_fresh_run();
     if (slot == kNoSlot) slot = take_any();
     return slot;
+}
+
+uint32_t SlotTable::allocate_below(uint32_t end) noexcept {
+    const uint32_t slot = take_noted();
+    if (slot != kNoSlot && slot < end) return slot;
+    if (slot != kNoSlot) set_free(slot, 1);
+    return take_below(std::min(end, capacity_));
 }
 
 bool SlotTable::drop(uint32_t slot) noexcept {
@@ -155,15 +163,20 @@ uint32_t SlotTable::take_any() noexcept {
         // Nothing has changed since somebody has looked at every slot.
         if (shared_->full_at.load(std::memory_order_relaxed) == changes + 1) return kNoSlot;
         if (const uint32_t slot = take_noted(); slot != kNoSlot) return slot;
-        const uint32_t start = shared_->slot_cursor.load(std::memory_order_relaxed);
-        for (uint32_t i = 0; i < capacity_; ++i) {
-            const uint32_t slot = i < capacity_ - start ? start + i : i - (capacity_ - start);
-            if (!take(slot)) continue;
-            shared_->slot_cursor.store(slot + 1 < capacity_ ? slot + 1 : 0,
-                                       std::memory_order_relaxed);
-            return slot;
-        }
+        if (const uint32_t slot = take_below(capacity_); slot != kNoSlot) return slot;
         shared_->full_at.store(changes + 1, std::memory_order_relaxed);
+    }
+    return kNoSlot;
+}
+
+uint32_t SlotTable::take_below(uint32_t end) noexcept {
+    const uint32_t cursor = shared_->slot_cursor.load(std::memory_order_relaxed);
+    const uint32_t start = cursor < end ? cursor : 0;
+    for (uint32_t i = 0; i < end; ++i) {
+        const uint32_t slot = i < end - start ? start + i : i - (end - start);
+        if (!take(slot)) continue;
+        shared_->slot_cursor.store(slot + 1 < end ? slot + 1 : 0, std::memory_order_relaxed);
+        return slot;
     }
     return kNoSlot;
 }

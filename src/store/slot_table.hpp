@@ -44,6 +44,13 @@ public:
         void* context;
     };
 
+    // Called with the rows of processes that have ended, one bit each, before their slots become
+    // free: nothing that they had in flight may arrive later.  False: they stay as they are.
+    struct Fence {
+        bool (*function)(void* context, uint64_t rows) noexcept;  // nullptr: none needed
+        void* context;
+    };
+
     struct Usage {
         uint32_t used;  // a little off after a process was killed in allocate() or release(),
                         // until it is swept
@@ -54,7 +61,7 @@ public:
     // A table of slots 0 to capacity - 1, the calling process its first.  `lock_file` is the
     // store's file, one file per table: locks far behind its content tell who is alive.  It is not
     // owned and stays open as long as the table is used, in children, too.
-    static Result<SlotTable> create(uint32_t capacity, int lock_file);
+    static Result<SlotTable> create(uint32_t capacity, int lock_file, Fence fence = {});
 
     // What the process still holds is given up, as if it had ended.  In a child that was forked
     // without begin_child() it does no harm.
@@ -66,6 +73,8 @@ public:
     // kRunSlots free ones, so that the caller finds room for neighbours beside it; else any.
     // kNoSlot when none is free: sweep() may help.
     uint32_t allocate(uint32_t preferred) noexcept;
+    // Any slot below `end`, where the store has no room for others.
+    uint32_t allocate_below(uint32_t end) noexcept;
 
     // Gives up a slot that the process holds.  True when nobody else holds it: then it stays in use
     // until release(), before which the caller gives its room on disk back.
@@ -91,6 +100,7 @@ public:
     uint32_t sweep(GiveBack give_back = {}) noexcept;
 
     Usage usage() const noexcept;
+    uint32_t row() const noexcept { return row_; }
 
 private:
     enum class RowState : uint8_t {
@@ -120,6 +130,7 @@ private:
     uint32_t take_fresh_run() noexcept;
     uint32_t take_noted() noexcept;
     uint32_t take_any() noexcept;
+    uint32_t take_below(uint32_t end) noexcept;
     uint32_t set_free(uint32_t first, uint32_t count) noexcept;
 
     bool sees_locks() const noexcept;
@@ -136,6 +147,7 @@ private:
     std::atomic<uint64_t>* masks_;  // one per slot, behind *shared_
     uint32_t capacity_;
     int lock_file_;
+    Fence fence_ = {};
 
     // The process's own; a child starts with copies.  Written by create() and around a fork only.
     pid_t pid_ = 0;

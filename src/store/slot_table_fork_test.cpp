@@ -385,6 +385,43 @@ TEST_F(SlotTableForkTest, SweepTellsWhichRunsBecomeFree) {
     EXPECT_EQ(runs.list, expected);
 }
 
+// Whom they are told of, and what is answered.
+struct FencedRows {
+    uint64_t rows = 0;
+    bool is_certain = true;
+    SlotTable::Fence fence() {
+        return {[](void* context, uint64_t ended) noexcept {
+                    auto& told = *static_cast<FencedRows*>(context);
+                    told.rows |= ended;
+                    return told.is_certain;
+                },
+                this};
+    }
+};
+
+TEST_F(SlotTableForkTest, TheDeadAreFencedBeforeTheirSlotsAreFree) {
+    for (const bool is_certain : {true, false}) {
+        TestTables tables;
+        FencedRows fenced{.is_certain = is_certain};
+        SlotTable table = SlotTable::create(1000, tables.file(), fenced.fence()).value();
+        ASSERT_EQ(table.allocate(10), 10u);
+        EXPECT_EQ(table.row(), 0u);
+        Peer child(table, [&](Line& line) {
+            table.allocate(20);
+            line.say(table.row());
+            line.stay();
+        });
+        const uint32_t row = child.line().answer();
+        EXPECT_EQ(table.sweep(), 0u);
+        EXPECT_EQ(fenced.rows, 0u);
+        child.kill();
+        EXPECT_EQ(table.sweep(), is_certain ? 1u : 0u);
+        EXPECT_EQ(fenced.rows, uint64_t{1} << row);
+        EXPECT_EQ(table.usage().used, is_certain ? 1u : 2u);
+        EXPECT_EQ(table.allocate(20) == 20u, is_certain);
+    }
+}
+
 TEST_F(SlotTableForkTest, BeginChildSweepsWhenNoRowIsFree) {
     std::vector<Peer> children;
     while (children.size() < SlotTable::kRows - 1) {

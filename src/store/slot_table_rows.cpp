@@ -99,6 +99,8 @@ void SlotTable::abandon_in_child() noexcept {
 uint32_t SlotTable::sweep(GiveBack give_back) noexcept {
     const uint64_t dead = claim_dead_rows();
     if (dead == 0) return 0;
+    // Where that fails they stay claimed, for others once this process has ended.
+    if (fence_.function != nullptr && !fence_.function(fence_.context, dead)) return 0;
     const uint32_t freed = clear_rows(dead, give_back);
     recount();
     free_rows(dead);

@@ -226,5 +226,19 @@ TEST_F(SlotTableTest, ThreadsNeverHoldTheSameSlot) {
     EXPECT_EQ(take_all(table).size(), kCapacity);
 }
 
+TEST_F(SlotTableTest, FindsWhatIsFreeBelowALimit) {
+    SlotTable& table = tables_.make(100);
+    for (uint32_t slot = 0; slot < 50; ++slot) ASSERT_EQ(table.allocate(slot), slot);
+    EXPECT_EQ(table.allocate_below(50), SlotTable::kNoSlot);
+    for (const uint32_t slot : {7u, 49u, 23u}) table.release(slot);
+    EXPECT_EQ(table.allocate_below(7), SlotTable::kNoSlot);
+    std::set<uint32_t> found;
+    for (int i = 0; i < 2; ++i) found.insert(table.allocate_below(49));
+    EXPECT_EQ(found, (std::set<uint32_t>{7, 23}));
+    EXPECT_EQ(table.allocate_below(49), SlotTable::kNoSlot);
+    EXPECT_EQ(table.allocate_below(1000), 49u);
+    EXPECT_GE(table.allocate_below(1000), 50u);
+}
+
 }  // namespace
 }  // namespace hanare::store

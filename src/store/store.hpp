@@ -19,6 +19,7 @@
 
 #include "base/result.hpp"
 #include "store/slot_table.hpp"
+#include "sys/poll_set.hpp"
 
 namespace hanare::store {
 
@@ -62,6 +63,12 @@ public:
     virtual void watch(int descriptor) noexcept = 0;
     // Whether it may have become readable since the last call.  Never waits.
     virtual bool take_watched() noexcept = 0;
+    // Instead of wait(), for who waits for several channels: adds what it would wait for, or
+    // returns false where it would not; end_wait() when that is over.  Transfers that are in flight
+    // have to be asked for (next_completed()) every kLookMs, since their time may be limited.
+    static constexpr int kLookMs = 50;
+    virtual bool begin_wait(sys::PollSet& set) noexcept = 0;
+    virtual void end_wait() noexcept {}
     // Transfers started and not yet returned by next_completed().
     virtual size_t in_flight() const noexcept = 0;
 };
@@ -104,9 +111,30 @@ public:
     // Instead of extents: room for single blocks of `slot_bytes`, shared with forked children.
     // Once, before anything is reserved; the store has to outlive the table.
     virtual Result<SlotTable> open_slots(uint64_t slot_bytes) = 0;
+    // Instead of open_slots(), where another store has them that is made of this one.
+    virtual Result<void> share() { return {}; }
     // Before a slot is used that ends there: all before can be read from now on, as zeros where
     // nothing was written.  Any thread, async-signal-safe.
     virtual hanare_status cover(uint64_t end) noexcept = 0;
+    // Before a slot is used that others may have had: whatever is there is of no use.  Any thread,
+    // async-signal-safe.
+    virtual void renew(uint64_t /*offset*/, uint64_t /*bytes*/) noexcept {}
+
+    // What processes that share slots need, by the rows of their table (one bit each), where they
+    // do not have the store by their descriptors alone.  A store that is made of others hands all
+    // of this on to each.
+    //
+    // The process takes part as this row from now on, before it uses a slot.
+    virtual Result<void> take_part(uint32_t /*row*/) { return {}; }
+    // Nothing that the processes of these rows, which have ended, had under way takes effect any
+    // more.  False: that is not certain.  Any thread, async-signal-safe.
+    virtual bool fence(uint64_t /*rows*/) noexcept { return true; }
+    // Around a fork, while nothing is under way; async-signal-safe.  prepare_fork: in the parent,
+    // for the child of this row; false, and the reason is told: there can be none.  Then
+    // finish_fork() there, whether there is a child or not, and become_child() in the child.
+    virtual bool prepare_fork(uint32_t /*row*/) noexcept { return true; }
+    virtual void finish_fork() noexcept {}
+    virtual void become_child() noexcept {}
 
     virtual hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept = 0;
     virtual hanare_status write(uint64_t offset, const std::byte* memory,
@@ -123,6 +151,12 @@ public:
     // What is wrong with the store, in words, if transfers failed for a reason that is no errno
     // value of a file's; else nullptr.  Lives as long as the store; async-signal-safe.
     virtual const char* trouble() const noexcept { return nullptr; }
+    // Whether what it keeps should move elsewhere, as it is about to end.  May ask it, and wait for
+    // the answer.  Any thread.
+    virtual bool wants_to_leave() noexcept { return false; }
+    // Nothing of it is used any more: gives back what can be given back before it ends.  Any
+    // thread.
+    virtual void give_up() noexcept {}
     // Ends the store in a child of fork(): closes descriptors, releases nothing of the parent's.
     virtual void abandon_in_child() noexcept = 0;
 };

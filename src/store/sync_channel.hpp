@@ -21,6 +21,7 @@ public:
     void flush() noexcept override {}
     void wait(int timeout_ms) noexcept override;
     void notify() noexcept override;
+    bool begin_wait(sys::PollSet&) noexcept override { return !has_completed(); }
     void watch(int descriptor) noexcept override;
     bool take_watched() noexcept override;
     void abandon_in_child() noexcept override;

@@ -170,6 +170,11 @@ void UringChannel::wait(int timeout_ms) noexcept {
     wakeup_.end_wait();
 }
 
+bool UringChannel::begin_wait(sys::PollSet& set) noexcept {
+    collect();
+    return !has_completed() && set.add(ring_->number(), {.to_read = true});
+}
+
 void UringChannel::notify() noexcept {
     if (wakeup_.notify()) event_.post();
 }

@@ -22,6 +22,7 @@ public:
     void flush() noexcept override { ring_->submit(); }
     void wait(int timeout_ms) noexcept override;
     void notify() noexcept override;
+    bool begin_wait(sys::PollSet& set) noexcept override;
     void watch(int descriptor) noexcept override;
     bool take_watched() noexcept override;
     void abandon_in_child() noexcept override;

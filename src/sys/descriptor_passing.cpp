@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sys/inject.hpp"
+#include "sys/raw_call.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -60,7 +61,7 @@ int send_message(int socket, std::span<const std::byte> message,
     }
     long sent = 0;
     do {
-        sent = syscall(SYS_sendmsg, socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent = raw::syscall(SYS_sendmsg, socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
     int error = 0;
     if (sent < 0) {
@@ -82,7 +83,7 @@ ptrdiff_t receive_message(int socket, std::span<std::byte> room,
     header.msg_iovlen = 1;
     header.msg_control = control.bytes;
     header.msg_controllen = sizeof control.bytes;
-    const long got = syscall(SYS_recvmsg, socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const long got = raw::syscall(SYS_recvmsg, socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     ptrdiff_t result = got;
     if (got < 0) result = errno == EINTR ? -EAGAIN : -errno;
     if (got >= 0) take_descriptors(header, descriptors);

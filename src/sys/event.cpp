@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sys/raw_call.hpp"
+
 namespace hanare::sys {
 
 Result<EventFd> EventFd::open() {
@@ -19,7 +21,7 @@ Result<EventFd> EventFd::open() {
 void EventFd::post() noexcept {
     const int saved_errno = errno;
     const uint64_t one = 1;
-    while (syscall(SYS_write, file_.number(), &one, sizeof one) < 0 && errno == EINTR) {
+    while (raw::syscall(SYS_write, file_.number(), &one, sizeof one) < 0 && errno == EINTR) {
     }
     errno = saved_errno;
 }
@@ -27,7 +29,7 @@ void EventFd::post() noexcept {
 void EventFd::clear() noexcept {
     const int saved_errno = errno;
     uint64_t count = 0;
-    while (syscall(SYS_read, file_.number(), &count, sizeof count) < 0 && errno == EINTR) {
+    while (raw::syscall(SYS_read, file_.number(), &count, sizeof count) < 0 && errno == EINTR) {
     }
     errno = saved_errno;
 }
@@ -36,7 +38,7 @@ Readable wait_until_readable(int first, int second, int timeout_ms) noexcept {
     const int saved_errno = errno;
     pollfd states[2] = {{.fd = first, .events = POLLIN, .revents = 0},
                         {.fd = second, .events = POLLIN, .revents = 0}};
-    const long count = syscall(SYS_poll, states, 2, timeout_ms);
+    const long count = raw::syscall(SYS_poll, states, 2, timeout_ms);
     errno = saved_errno;
     if (count <= 0) return {};
     return {states[0].revents != 0, states[1].revents != 0};
@@ -80,7 +82,7 @@ void ReadySet::remove(int descriptor) noexcept {
 int64_t ReadySet::next() const noexcept {
     const int saved_errno = errno;
     epoll_event event = {};
-    const long count = syscall(SYS_epoll_wait, file_.number(), &event, 1, 0);
+    const long count = raw::syscall(SYS_epoll_wait, file_.number(), &event, 1, 0);
     errno = saved_errno;
     return count == 1 ? static_cast<int64_t>(event.data.u32) : -1;
 }
@@ -103,7 +105,7 @@ WorkWait::Woken WorkWait::wait(int timeout_ms) const noexcept {
     const int saved_errno = errno;
     epoll_event events[2] = {};
     // Not epoll_wait(3), which is a cancellation point.
-    const long count = syscall(SYS_epoll_wait, file_.number(), events, 2, timeout_ms);
+    const long count = raw::syscall(SYS_epoll_wait, file_.number(), events, 2, timeout_ms);
     errno = saved_errno;
     Woken woken = Woken::kNeither;
     for (long i = 0; i < count; ++i) {

@@ -46,11 +46,11 @@ FileDescriptor make_socket() {
         above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
 }
 
-bool is_of_this_user(const FileDescriptor& socket) {
+bool is_of(uid_t user, const FileDescriptor& socket) {
     ucred peer = {};
     socklen_t bytes = sizeof peer;
     return getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-           peer.uid == geteuid();
+           peer.uid == user;
 }
 
 }  // namespace
@@ -87,22 +87,32 @@ Result<FileDescriptor> listen_local(const std::string& address) {
     return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot listen at %.150s", address.c_str());
 }
 
-FileDescriptor accept_local(const FileDescriptor& listener) {
+FileDescriptor accept_local(const FileDescriptor& listener, LocalPeers peers) {
     FileDescriptor socket(
         above_standard(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
-    if (socket.is_open() && !is_of_this_user(socket)) socket.close();
+    const bool is_checked = peers == LocalPeers::kThisUser && socket.is_open();
+    if (is_checked && !is_of(geteuid(), socket)) socket.close();
     return socket;
 }
 
-Result<FileDescriptor> connect_local(const std::string& address) {
+Result<FileDescriptor> connect_local(const std::string& address, uid_t user) {
     HANARE_TRY_ASSIGN(const Address name, address_of(address));
     FileDescriptor socket = make_socket();
     if (!socket.is_open() ||
         connect(socket.number(), reinterpret_cast<const sockaddr*>(&name.name), name.bytes) != 0) {
         return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot connect to %.150s", address.c_str());
     }
-    if (is_of_this_user(socket)) return socket;
+    if (is_of(user, socket)) return socket;
     return fail(HANARE_STATUS_SYSTEM, "%.150s is another user's", address.c_str());
+}
+
+Result<std::array<FileDescriptor, 2>> local_pair() {
+    int numbers[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, numbers) != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot create a pair of sockets");
+    }
+    return std::array<FileDescriptor, 2>{FileDescriptor(above_standard(numbers[0])),
+                                         FileDescriptor(above_standard(numbers[1]))};
 }
 
 std::vector<std::string> nameless_addresses(std::string_view prefix) {

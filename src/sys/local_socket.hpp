@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream sockets between processes of one user on this machine.  An address is the path of a
-// socket file, or a name after '@' that needs no file.  Peers of other users are refused on both
-// ends.  All descriptors are non-blocking.  Any thread.
+// Stream sockets between processes of one user on this machine, but where others are asked for.  An
+// address is the path of a socket file, or a name after '@' that needs no file.  Peers of other
+// users are refused on both ends.  All descriptors are non-blocking.  Any thread.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +28,16 @@ Result<void> make_private_directory(const std::string& path);
 Result<FileDescriptor> listen_local(const std::string& address);
 
 // Not open when nobody of this user waits.
-FileDescriptor accept_local(const FileDescriptor& listener);
+enum class LocalPeers { kThisUser, kAnyUser };
+FileDescriptor accept_local(const FileDescriptor& listener,
+                            LocalPeers peers = LocalPeers::kThisUser);
 
-// `os_errno` is ECONNREFUSED when nobody listens any more, EAGAIN when too many wait.
-Result<FileDescriptor> connect_local(const std::string& address);
+// Of `user`, who listens there.  `os_errno` is ECONNREFUSED when nobody listens any more, EAGAIN
+// when too many wait.
+Result<FileDescriptor> connect_local(const std::string& address, uid_t user = geteuid());
+
+// Two that are connected.
+Result<std::array<FileDescriptor, 2>> local_pair();
 
 // Addresses without a file ("@name") whose name begins with the prefix.
 std::vector<std::string> nameless_addresses(std::string_view prefix);

@@ -25,6 +25,7 @@ enum class LockRank : uint32_t {
     kFrames = 30,       // frame lists and replacement queues
     kStreams = 40,      // a region's stream table; the depth of read-ahead
     kRequests = 50,     // the queue from faulting threads to the keeper
+    kStripes = 52,      // stripes of a store with parity, changed in part
     kFlights = 55,      // what faulting threads have under way with a memory server
     kLinkOrder = 57,    // what goes to a peer by another link
     kLinkSend = 60,     // what goes to a peer

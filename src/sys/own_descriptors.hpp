@@ -50,7 +50,7 @@ public:
 
 private:
     std::atomic<bool> on_{false};
-    std::array<std::atomic<int>, 32> entries_{};  // one more than the number; 0: free
+    std::array<std::atomic<int>, 64> entries_{};  // one more than the number; 0: free
 };
 
 inline constinit OwnDescriptors own_descriptors;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,10 @@ Result<FileDescriptor> sealed_memory_holding(std::span<const std::byte> bytes) {
         above_standard(memfd_create("hanare-sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
     if (!file.is_open()) {
         return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot create memory to be sealed");
+    }
+    // Who finds it in /proc has to be its user.
+    if (fchmod(file.number(), S_IRUSR | S_IWUSR) != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot close memory to others");
     }
     // Without moving the offset.
     const ssize_t written = pwrite(file.number(), bytes.data(), bytes.size(), 0);

@@ -19,6 +19,7 @@
 #include "base/sanitizers.hpp"
 #include "sys/clock.hpp"
 #include "sys/inject.hpp"
+#include "sys/raw_call.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -120,7 +121,7 @@ ptrdiff_t call_kernel(inject::Call call, int socket, msghdr& message, int flags)
 #if defined(HANARE_TSAN)
     return sends ? sendmsg(socket, &message, flags) : recvmsg(socket, &message, flags);
 #else
-    return syscall(sends ? SYS_sendmsg : SYS_recvmsg, socket, &message, flags);
+    return raw::syscall(sends ? SYS_sendmsg : SYS_recvmsg, socket, &message, flags);
 #endif
 }
 
@@ -219,8 +220,8 @@ Delivery delivery_to(int socket) noexcept {
     socklen_t bytes = sizeof info;
     int left = 0;
     Delivery delivery = Delivery::kDone;
-    if (syscall(SYS_getsockopt, socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
-        syscall(SYS_ioctl, socket, SIOCOUTQ, &left) == 0 && left != 0) {
+    if (raw::syscall(SYS_getsockopt, socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+        raw::syscall(SYS_ioctl, socket, SIOCOUTQ, &left) == 0 && left != 0) {
         const bool was_asked =
             info.tcpi_retransmits >= kUnansweredMin || info.tcpi_probes >= kUnansweredMin;
         delivery = was_asked && info.tcpi_last_ack_recv >= kSilenceMs ? Delivery::kUnanswered
@@ -232,7 +233,7 @@ Delivery delivery_to(int socket) noexcept {
 
 void shut_down(int socket) noexcept {
     const int saved_errno = errno;
-    shutdown(socket, SHUT_RDWR);
+    raw::syscall(SYS_shutdown, socket, SHUT_RDWR);
     errno = saved_errno;
 }
 
@@ -243,7 +244,7 @@ Ready wait_for_socket(int socket, Ready wanted, int timeout_ms, int other) noexc
     const uint64_t end_ns = now_ns() + static_cast<uint64_t>(std::max(timeout_ms, 0)) * kNsPerMs;
     pollfd states[2] = {{.fd = socket, .events = events, .revents = 0},
                         {.fd = other, .events = POLLIN, .revents = 0}};
-    while (syscall(SYS_poll, states, 2, timeout_ms) < 0 && errno == EINTR) {
+    while (raw::syscall(SYS_poll, states, 2, timeout_ms) < 0 && errno == EINTR) {
         if (timeout_ms < 0) continue;
         const uint64_t now = now_ns();
         timeout_ms = now < end_ns ? static_cast<int>((end_ns - now) / kNsPerMs) + 1 : 0;

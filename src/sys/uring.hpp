@@ -40,6 +40,9 @@ public:
     // The operations in flight must have completed, or their memory must outlive the process.
     ~Uring();
 
+    // Readable while there are completions.
+    int number() const noexcept { return ring_.number(); }
+
     void queue_read(uint64_t offset, std::byte* memory, size_t bytes, uint64_t tag) noexcept;
     void queue_write(uint64_t offset, const std::byte* memory, size_t bytes, uint64_t tag) noexcept;
     // Completes once, when `file` is readable.

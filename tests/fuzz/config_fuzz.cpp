@@ -10,6 +10,7 @@
 #include "base/assert.hpp"
 #include "base/units.hpp"
 #include "config/file.hpp"
+#include "config/memory_hosts.hpp"
 #include "config/nearest.hpp"
 #include "config/options.hpp"
 #include "config/rules.hpp"
@@ -42,18 +43,36 @@ void check_address(std::string_view text) {
     }
 }
 
+void check_spec(const StoreSpec& spec) {
+    HANARE_ASSERT(spec.directory.find('\0') == std::string::npos);
+    switch (spec.kind) {
+        case StoreKind::kFile: HANARE_ASSERT(!spec.directory.empty()); break;
+        case StoreKind::kServer: HANARE_ASSERT(!spec.server.host.empty()); break;
+        case StoreKind::kTier:
+        case StoreKind::kMirror: HANARE_ASSERT(spec.members.size() >= 2); break;
+        case StoreKind::kParity: HANARE_ASSERT(spec.members.size() > spec.data); break;
+    }
+    for (const StoreSpec& member : spec.members) check_spec(member);
+}
+
 void check_text(std::string_view text) {
     check_address(text);
     if (const auto size = parse_size("fuzz", text)) HANARE_ASSERT(*size > 0 && *size < 1ull << 63);
-    if (const auto spec = parse_store_spec(text)) {
-        const bool is_file = spec->kind == StoreKind::kFile;
-        HANARE_ASSERT(is_file ? !spec->directory.empty() : !spec->server.host.empty());
-        HANARE_ASSERT(spec->directory.find('\0') == std::string::npos);
-    }
+    if (const auto spec = parse_store_spec(text)) check_spec(*spec);
 #define OPTION(type, name, key, default_text, rule, doc) check_rule(rule, text);
 #include "config/options.def"
 #undef OPTION
     for (const char c : in_quotes(text)) HANARE_ASSERT(static_cast<unsigned char>(c) >= 0x20);
+}
+
+void check_hosts(std::string_view text) {
+    const auto hosts = parse_memory_hosts("hosts", text);
+    if (!hosts) return;
+    HANARE_ASSERT(!hosts->empty());
+    for (const MemoryHost& host : *hosts) {
+        HANARE_ASSERT(host.bytes > 0 && !host.name.empty() && !host.name.starts_with('-'));
+        HANARE_ASSERT(host.name.find_first_of(" \t'\"$;`\\") == std::string::npos);
+    }
 }
 
 void check_file(std::string_view text) {
@@ -69,5 +88,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     const std::string_view text(reinterpret_cast<const char*>(data), bytes);
     hanare::config::check_text(text);
     hanare::config::check_file(text);
+    hanare::config::check_hosts(text);
     return 0;
 }

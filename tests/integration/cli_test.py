@@ -114,9 +114,10 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 
     def test_names_of_benches(self):
-        self.assert_bad_usage(["bench"], "needs a name: resident, fault, fabric, intercept, pager or dlm-test1",
+        names = "resident, fault, fabric, intercept, pager, remote, dlm-test1 or dlm-pagesize"
+        self.assert_bad_usage(["bench"], f"needs a name: {names}", "; see hanare bench --help")
+        self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", f"allowed is {names}",
                               "; see hanare bench --help")
-        self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", "allowed is resident, fault, fabric, intercept, pager or dlm-test1", "; see hanare bench --help")
         self.assert_bad_usage(["bench", "residnt"], "did you mean 'resident'?")
         self.assert_bad_usage(["bench", "fault", "--jsn", "x"], "did you mean '--json'?",
                               "; see hanare bench fault --help")
@@ -171,10 +172,14 @@ class Usage(unittest.TestCase):
             with self.subTest(flag=flag, value=value):
                 self.assert_bad_usage(["info", flag, value], flag, "auto")
 
-    def test_planned_stores(self):
-        for spec in ("mirror(file:/a,file:/b)", "parity(4+1;a)", "tier(a,b)"):
-            self.assert_bad_usage(["info", "--store", spec], "--store", "not supported yet", spec,
-                                  "file:DIR[?size=SIZE]")
+    def test_several_stores(self):
+        for spec, why in (("mirror(file:/a)", "too few stores: at least 2"),
+                          ("parity(4+1;file:/a)", "too few stores: at least 5"),
+                          ("parity(file:/a,file:/b,file:/c)", "lacks 2+1;, 4+1; or 8+1;"),
+                          ("tier(a,b)", "is of no known kind")):
+            self.assert_bad_usage(["info", "--store", spec], "--store", why)
+        spec = "tier(mirror(tcp://a,tcp://b),file:/x)"
+        self.assertIn(spec, run("info", "--store", spec).stdout)
 
     def test_memory_servers_as_stores(self):
         self.assert_bad_usage(["info", "--store", "tcp://host:0"], "--store", "tcp://host:0", "port")
@@ -241,6 +246,18 @@ class Info(unittest.TestCase):
         for name, row in info("--local", "1G").items():
             pattern = rf"(?m)^{name} +{re.escape(row['value'])} +{row['source']} "
             self.assertRegex(text, pattern)
+
+    def test_says_what_tables_take(self):
+        """No more for a block than the DLM paper's 32 bytes."""
+        told = json.loads(run("info", "--json").stdout)["bookkeeping"]
+        self.assertLess(0, told["block_bytes"])
+        self.assertLess(told["block_bytes"], told["program_block_bytes"])
+        self.assertLessEqual(told["program_block_bytes"], told["block_bytes_max"])
+        self.assertEqual(told["block_bytes_max"], 32)
+        tebibyte = (1 << 40) // (1 << 20) * told["block_bytes"] >> 20
+        self.assertIn(f"{told['block_bytes']} bytes of local memory for each block",
+                      run("info").stdout)
+        self.assertIn(f"{tebibyte} MiB (", run("info", "--block", "1M").stdout)
 
     def test_precedence(self):
         path = self.config('block = "64K"\nread_ahead = 1\nio = "sync"\n')

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -394,6 +395,96 @@ class Secrets(Base):
                 pass
         self.assert_refused(self.hanare("server", "--memory", "8M", "--auth-only"),
                             "--auth-only needs --secret-file")
+
+
+class Tenants(Base):
+    def test_what_each_has(self):
+        secret, one, two = (self.secret(name) for name in ("secret", "one", "two"))
+        with self.serving("--secret-file", secret, "--tenant", f"alice:8M:{one}", "--tenant",
+                          f"bob:1G:{two}", metrics=True) as server:
+            with self.lease(server, "hers", 8 * MIB, (one,)) as hers, \
+                    self.lease(server, "his", 8 * MIB, (two,)) as his:
+                self.assertEqual(self.refusal(server, one), "lease_probe: asking: STORE_FULL\n")
+                everything = self.status(server, "--secret-file", secret)
+                self.assertEqual([(row["client"], row["tenant"]) for row in everything["leases"]],
+                                 [("hers", "alice"), ("his", "bob")])
+                self.assertRegex(self.ask(server, "--secret-file", secret),
+                                 r"(?m)^\d+ +his +\S+ \S+ +1 +.*bob$")
+                of_alice = self.status(server, "--secret-file", one)
+                self.assertEqual([row["client"] for row in of_alice["leases"]], ["hers"])
+                self.assertEqual((of_alice["leased_bytes"], of_alice["free_bytes"]),
+                                 (hers.bytes, 0))
+                self.assert_refused(self.hanare("drain", server.url, "--secret-file", one),
+                                    "does not take that from a tenant")
+                samples = parse_metrics(server.get("/metrics")[2])["hanare_server_tenant_bytes"]
+                self.assertEqual(
+                    {(dict(labels)["tenant"], dict(labels)["state"]): value
+                     for labels, value in samples.items()},
+                    {("alice", "leased"): hers.bytes, ("alice", "quota"): 8 * MIB,
+                     ("bob", "leased"): his.bytes, ("bob", "quota"): 1024 * MIB})
+                page = server.get("/status")[2] + server.get("/metrics")[2]
+                for file in (secret, one, two):
+                    self.assertNotIn(pathlib.Path(file).read_bytes().hex(), page)
+                    self.assertNotIn(file, page)
+            self.assertTrue(support.eventually(
+                lambda: not self.status(server, "--secret-file", secret)["leases"]))
+            self.assert_refused(self.hanare("status", server.url, "--secret-file",
+                                            self.secret("nobodys")), "has another secret")
+
+    def test_bad_usage(self):
+        secret, one = self.secret(), self.secret("one")
+
+        def refuse(*arguments, words):
+            self.assert_refused(self.hanare("server", "--memory", "8M", "--listen", "127.0.0.1:0",
+                                            *arguments), *words)
+        refuse("--tenant", f"a:8M:{one}", words=("--tenant needs --secret-file",))
+        own = ("--secret-file", secret)
+        for text, words in ((f"8M:{one}", "NAME:SIZE:FILE"), ("a", "NAME:SIZE:FILE"),
+                            (f"a b:8M:{one}", "'a b' is no name of a tenant"),
+                            (f"{'a' * 17}:8M:{one}", "is no name of a tenant"),
+                            (f"a:8Q:{one}", "'8Q'"), (f"a:1M:{one}", "is too little"),
+                            ("a:8M:/nonexistent", "--tenant: opening /nonexistent"),
+                            (f"a:8M:{secret}", "a has the secret of another")):
+            refuse(*own, "--tenant", text, words=(words,))
+        refuse(*own, "--tenant", f"a:8M:{one}", "--tenant", f"b:8M:{one}",
+               words=("b has the secret of another",))
+        refuse(*own, "--tenant", f"a:8M:{one}", "--tenant", f"a:8M:{self.secret('two')}",
+               words=("a has the name of another",))
+
+
+class Descriptors(Base):
+    def test_too_few(self):
+        """Who cannot be served is told, and so is the log, once; the others go on."""
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
+        with self.serving(preexec_fn=few) as server, self.lease(server) as lease:
+            with contextlib.ExitStack() as stack:
+                closed = 0
+                for _ in range(40):
+                    stranger = stack.enter_context(
+                        socket.create_connection((server.host, int(server.port)), SECONDS))
+                    stranger.setblocking(False)
+                    with contextlib.suppress(BlockingIOError):
+                        closed += stranger.recv(1) == b""
+                self.assertTrue(closed or support.eventually(
+                    lambda: self.is_closed(stranger)))
+            lease.process.stdin.write("end\n")
+            lease.process.stdin.flush()
+            self.assertEqual(lease.process.wait(SECONDS), 0)
+            self.assertTrue(support.eventually(
+                lambda: self.hanare("status", server.url).returncode == 0))
+            status, _, error = server.end()
+            self.assertEqual(status, 0)
+            self.assertEqual(error.count("no descriptor is left"), 1, error)
+
+    @staticmethod
+    def is_closed(stranger):
+        try:
+            return stranger.recv(1) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            return True
 
 
 class Refusals(Base):

@@ -183,6 +183,19 @@ TEST(RemotePoolTest, ChildKeepsNoLease) {
     }
 }
 
+TEST(RemotePoolTest, PinSaysWhichServerIsLost) {
+    ServerProcess server(256 * kMiB);
+    FarPool pool(config_of(server.spec()));
+    uint64_t* const words = pool.alloc_words(kRegionBytes);
+    fill(words, 4);
+    server.kill();
+    // The first block has long been evicted.
+    EXPECT_EQ(hanare_pin(pool.get(), words, 4096, HANARE_ACCESS_READ), HANARE_STATUS_STORE_IO);
+    EXPECT_NE(last_error().find("cannot pin 4096 bytes"), std::string::npos) << last_error();
+    EXPECT_NE(last_error().find("memory server " + server.spec()), std::string::npos)
+        << last_error();
+}
+
 TEST(RemotePoolTest, FlushSaysWhatIsWrong) {
     ServerProcess server(256 * kMiB);
     FarPool pool(config_of(server.spec()));

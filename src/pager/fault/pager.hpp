@@ -336,6 +336,7 @@ private:
     hanare_status copy_parts(Region& region, uint32_t index, uint64_t parts, uint64_t from,
                              uint64_t to) noexcept;
     uint32_t take_slot(const Region& region, uint32_t index) noexcept;
+    uint32_t take_covered_slot(uint32_t preferred, uint32_t block_shift) noexcept;
     void give_up_place(Region& region, uint32_t index) noexcept;
     template <typename Step>
     int retry_after_evictions(Step step) noexcept;

@@ -26,14 +26,26 @@ uint32_t Pager::take_slot(const Region& region, uint32_t index) noexcept {
     } else if (index + 1 < region.block_count && slot_of(index + 1) > 1) {
         preferred = slot_of(index + 1) - 2;
     }
-    uint32_t slot = slots_->allocate(preferred);
-    if (slot == SlotTable::kNoSlot && slots_->sweep() > 0) slot = slots_->allocate(preferred);
-    if (slot == SlotTable::kNoSlot) return 0;
-    if (store_.cover((uint64_t{slot} + 1) << region.block_shift) == HANARE_STATUS_OK) {
-        return slot + 1;
+    uint32_t slot = take_covered_slot(preferred, region.block_shift);
+    if (slot == SlotTable::kNoSlot && slots_->sweep() > 0) {
+        slot = take_covered_slot(preferred, region.block_shift);
     }
-    if (slots_->drop(slot)) slots_->release(slot);
-    return 0;
+    if (slot == SlotTable::kNoSlot) return 0;
+    store_.renew(uint64_t{slot} << region.block_shift, region.block_bytes);
+    return slot + 1;
+}
+
+// One that the store has room for.
+uint32_t Pager::take_covered_slot(uint32_t preferred, uint32_t block_shift) noexcept {
+    uint32_t slot = slots_->allocate(preferred);
+    while (slot != SlotTable::kNoSlot) {
+        const hanare_status status = store_.cover((uint64_t{slot} + 1) << block_shift);
+        if (status == HANARE_STATUS_OK) break;
+        if (slots_->drop(slot)) slots_->release(slot);
+        if (status != HANARE_STATUS_STORE_FULL) return SlotTable::kNoSlot;
+        slot = slots_->allocate_below(slot);
+    }
+    return slot;
 }
 
 // The caller owns the block's transient state and is about to write its frame.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ComposedStore, as far as processes share its slots.
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "compose/composed_store.hpp"
+#include "sys/process_usage.hpp"
+#include "sys/shared_memory.hpp"
+
+namespace hanare::compose {
+
+Result<store::SlotTable> ComposedStore::open_slots(uint64_t slot_bytes) {
+    // Where addresses are limited, the table takes one in so many of them.
+    constexpr uint64_t kAddressesShare = 16;
+    constexpr uint64_t kSlotsMax = uint64_t{1} << 26;
+    if (layout_.kind == Kind::kParity && slot_bytes < layout_.stripe_bytes()) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "blocks of %s are too small for parity %u+1: at least %s",
+                    format_size(slot_bytes).c_str(), layout_.data,
+                    format_size(layout_.stripe_bytes()).c_str());
+    }
+    HANARE_TRY(share());
+    const uint64_t slots =
+        std::min({groups_.groups() * layout_.group_bytes() / slot_bytes, kSlotsMax,
+                  sys::free_address_bytes() / kAddressesShare / sizeof(uint64_t)});
+    HANARE_TRY_ASSIGN(life_, sys::create_shared_memory(kOsPageBytes));
+    const auto fence = [](void* store, uint64_t rows) noexcept {
+        return static_cast<ComposedStore*>(store)->fence(rows);
+    };
+    HANARE_TRY_ASSIGN(auto table,
+                      store::SlotTable::create(static_cast<uint32_t>(slots), life_.number(),
+                                               {.function = fence, .context = this}));
+    HANARE_TRY(take_part(table.row()));
+    return table;
+}
+
+Result<void> ComposedStore::share() {
+    HANARE_TRY_ASSIGN(groups_, GroupTable::make(layout_.total, layout_.group_bytes(),
+                                                GroupTable::For::kChildrenToo));
+    HANARE_TRY_ASSIGN(room_, SharedRoom::make(members_));
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        HANARE_TRY(members_[number].store().share());
+    }
+    return {};
+}
+
+hanare_status ComposedStore::cover(uint64_t end) noexcept {
+    if (!room_) return HANARE_STATUS_OK;
+    const uint64_t wanted = round_up(end, layout_.group_bytes()) / layout_.group_bytes();
+    uint64_t covered = covered_groups_.load(std::memory_order_acquire);
+    if (wanted <= covered) return HANARE_STATUS_OK;
+    if (wanted > groups_.groups()) return HANARE_STATUS_STORE_FULL;
+    for (uint64_t number = covered; number < wanted; ++number) {
+        const hanare_status status = room_->cover(layout_, members_, groups_.group(number), number);
+        if (status != HANARE_STATUS_OK) return status;
+    }
+    while (covered < wanted && !covered_groups_.compare_exchange_weak(covered, wanted)) {
+    }
+    return HANARE_STATUS_OK;
+}
+
+// Strips are divided as the slots are, so each part of the slot is a part of a chunk.
+void ComposedStore::renew(uint64_t offset, uint64_t bytes) noexcept {
+    const Group& group = group_at(offset);
+    const uint64_t within = offset % layout_.group_bytes();
+    const uint64_t in_chunk = layout_.spot_of(within).offset;
+    const uint64_t of_chunk = std::max(bytes / layout_.data, kOsPageBytes);
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        const auto place = group.place(role);
+        if (place) members_[place->member].store().renew(place->offset + in_chunk, of_chunk);
+    }
+}
+
+Result<void> ComposedStore::take_part(uint32_t row) {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        HANARE_TRY(members_[number].store().take_part(row));
+    }
+    return {};
+}
+
+bool ComposedStore::fence(uint64_t rows) noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        Member& member = members_[number];
+        if (member.is_lost() || member.store().fence(rows)) continue;
+        if (layout_.spares() == 0 || member.store().trouble() == nullptr) return false;
+        members_.lose(member);
+    }
+    return true;
+}
+
+bool ComposedStore::prepare_fork(uint32_t row) noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        Member& member = members_[number];
+        if (layout_.spares() != 0 && member.store().trouble() != nullptr) members_.lose(member);
+        if (member.is_lost()) continue;
+        if (member.store().prepare_fork(row)) {
+            forking_ |= uint64_t{1} << number;
+        } else if (layout_.spares() != 0) {
+            members_.lose(member);
+        } else {
+            finish_fork();
+            return false;
+        }
+    }
+    return true;
+}
+
+void ComposedStore::finish_fork() noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        if ((forking_ >> number & 1) != 0) members_[number].store().finish_fork();
+    }
+    forking_ = 0;
+}
+
+void ComposedStore::become_child() noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        if ((forking_ >> number & 1) != 0) members_[number].store().become_child();
+    }
+    forking_ = 0;
+}
+
+}  // namespace hanare::compose

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compose/composed_store.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/units.hpp"
+#include "compose/composed_channel.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::compose {
+
+namespace {
+
+// Longer than a chunk takes to move.
+constexpr int kCloseMs = 100;
+
+// For who must: transfers end, and so does the moving of a chunk.
+void close_surely(Group& group) noexcept {
+    while (!group.close(kCloseMs)) sys::yield_for_us(0);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<store::Store>> ComposedStore::open(
+    const Layout& layout, std::vector<std::unique_ptr<store::Store>> members, Healing healing) {
+    if (members.size() < layout.total) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "%zu stores are too few: with this redundancy there have to be %u",
+                    members.size(), layout.total);
+    }
+    HANARE_TRY_ASSIGN(auto groups, GroupTable::make(layout.total, layout.group_bytes(),
+                                                    GroupTable::For::kProcess));
+    HANARE_TRY_ASSIGN(auto lanes, Lanes::make());
+    auto store = std::unique_ptr<ComposedStore>(
+        new ComposedStore(layout, std::move(groups), std::move(lanes)));
+    for (auto& member : members) HANARE_TRY(store->members_.add(std::move(member)));
+    if (healing == Healing::kByThread) {
+        HANARE_TRY(store->healer_.start());
+    } else {
+        store->members_.say_what_is_lost();
+    }
+    return store;
+}
+
+ComposedStore::ComposedStore(const Layout& layout, GroupTable groups, Lanes lanes)
+    : layout_(layout),
+      groups_(std::move(groups)),
+      io_(layout_, members_, std::move(lanes)),
+      extents_(groups_.groups() * layout_.group_bytes()),
+      healer_(layout_, groups_, members_, io_) {}
+
+ComposedStore::~ComposedStore() { healer_.stop(); }
+
+std::unexpected<Error> ComposedStore::no_room(uint64_t bytes) const {
+    return fail(HANARE_STATUS_STORE_FULL, "no room for %s in all of: %s",
+                format_size(bytes).c_str(), members_.names().c_str());
+}
+
+Result<uint64_t> ComposedStore::reserve(uint64_t bytes) {
+    const uint64_t group_bytes = layout_.group_bytes();
+    const uint64_t all_bytes = groups_.groups() * group_bytes;
+    if (bytes == 0 || bytes > all_bytes) return no_room(bytes);
+    const uint64_t extent_bytes = round_up(bytes, group_bytes);
+    std::optional<uint64_t> offset;
+    {
+        const sys::SignalBlock block;
+        const sys::LockGuard guard(lock_);
+        offset = extents_.reserve(extent_bytes);
+    }
+    if (!offset) return no_room(bytes);
+    uint64_t full = 0;
+    const uint64_t first = *offset / group_bytes;
+    const uint64_t last = first + extent_bytes / group_bytes;
+    for (uint64_t number = first; number < last; ++number) {
+        if (give_chunks(groups_.group(number), number, full)) continue;
+        release(*offset, bytes);
+        return no_room(bytes);
+    }
+    healer_.note_groups(last);
+    return *offset;
+}
+
+// Roles go round the members, so that each has as much of data and parity as the others.
+bool ComposedStore::give_chunks(Group& group, uint64_t number, uint64_t& full) {
+    if (group.place(0)) return true;
+    std::array<Place, Layout::kRolesMax> places;
+    uint64_t used = 0;
+    uint32_t count = 0;
+    for (; count < layout_.total; ++count) {
+        const auto place = members_.take_chunk(used, full);
+        if (!place) break;
+        places[count] = *place;
+        used |= uint64_t{1} << place->member;
+    }
+    if (count < layout_.total) {
+        for (uint32_t i = 0; i < count; ++i) members_.give_back(places[i]);
+        return false;
+    }
+    close_surely(group);
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        group.set_place(role, places[(role + number) % layout_.total]);
+    }
+    group.open();
+    return true;
+}
+
+// With parity a group keeps its chunks for who comes next: parity belongs to what is in them, and
+// nobody has to write all of them at first.
+void ComposedStore::release(uint64_t offset, uint64_t bytes) noexcept {
+    const uint64_t group_bytes = layout_.group_bytes();
+    const uint64_t extent_bytes = round_up(bytes, group_bytes);
+    for (uint64_t at = offset; at < offset + extent_bytes; at += group_bytes) {
+        if (layout_.kind != Kind::kParity) take_chunks_back(group_at(at));
+    }
+    const sys::SignalBlock block;
+    const sys::LockGuard guard(lock_);
+    extents_.release(offset, extent_bytes);
+}
+
+void ComposedStore::take_chunks_back(Group& group) noexcept {
+    close_surely(group);
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        const auto place = group.place(role);
+        if (place) members_.give_back(*place);
+        group.clear_place(role);
+    }
+    group.forget_written();
+    group.open();
+}
+
+template <typename Transfer>
+hanare_status ComposedStore::in_groups(uint64_t offset, size_t bytes, Transfer transfer) noexcept {
+    hanare_status status = HANARE_STATUS_OK;
+    while (bytes != 0 && status == HANARE_STATUS_OK) {
+        const uint64_t within = offset % layout_.group_bytes();
+        const size_t part = std::min<size_t>(bytes, layout_.group_bytes() - within);
+        Group& group = group_at(offset);
+        group.enter();
+        status = group.place(0) ? transfer(group, within, part) : HANARE_STATUS_OUT_OF_RANGE;
+        group.leave();
+        offset += part;
+        bytes -= part;
+    }
+    return status;
+}
+
+hanare_status ComposedStore::read(uint64_t offset, std::byte* memory, size_t bytes) noexcept {
+    return in_groups(offset, bytes, [&](Group& group, uint64_t within, size_t part) {
+        const hanare_status status = io_.read(group, within, memory, part);
+        memory += part;
+        return status;
+    });
+}
+
+hanare_status ComposedStore::write(uint64_t offset, const std::byte* memory,
+                                   size_t bytes) noexcept {
+    return in_groups(offset, bytes, [&](Group& group, uint64_t within, size_t part) {
+        const hanare_status status = io_.write(group, within, memory, part);
+        memory += part;
+        return status;
+    });
+}
+
+Result<std::unique_ptr<store::IoChannel>> ComposedStore::open_channel() {
+    return ComposedChannel::open(*this);
+}
+
+std::string ComposedStore::describe() const {
+    switch (layout_.kind) {
+        case Kind::kList: break;
+        case Kind::kMirror: return "mirror of " + members_.names();
+        case Kind::kParity:
+            return "parity " + std::to_string(layout_.data) + "+1 of " + members_.names();
+    }
+    return "in order " + members_.names();
+}
+
+void ComposedStore::abandon_in_child() noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        members_[number].store().abandon_in_child();
+    }
+}
+
+}  // namespace hanare::compose

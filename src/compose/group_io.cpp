@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compose/group_io.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compose/exclusive_or.hpp"
+#include "sys/signal.hpp"
+
+namespace hanare::compose {
+
+namespace {
+
+using store::IoKind;
+
+// Reads of copies take turns so far apart.
+constexpr uint64_t kTurnBytes = 256 * kKiB;
+
+}  // namespace
+
+Member* GroupIo::member_of(const Group& group, uint32_t role) const noexcept {
+    const auto place = group.place(role);
+    if (!place) return nullptr;
+    Member& member = members_[place->member];
+    return member.is_lost() ? nullptr : &member;
+}
+
+hanare_status GroupIo::note(Member& member, hanare_status status) noexcept {
+    if (status != HANARE_STATUS_OK && layout_.spares() != 0) members_.lose(member);
+    return status;
+}
+
+// Without a member: it is lost.
+Piece GroupIo::piece_of(const Group& group, uint32_t role, IoKind kind, uint64_t offset,
+                        std::byte* memory, size_t bytes) const noexcept {
+    Piece piece;
+    piece.role = role;
+    piece.member = member_of(group, role);
+    piece.request.kind = kind;
+    piece.request.offset = group.place(role)->offset + offset;
+    piece.request.memory = memory;
+    piece.request.bytes = bytes;
+    return piece;
+}
+
+// How many have failed.
+uint32_t GroupIo::carry_out(Lane& lane, std::span<Piece> pieces) noexcept {
+    lane.carry_out(pieces);
+    uint32_t failed = 0;
+    for (Piece& piece : pieces) {
+        if (note(*piece.member, piece.request.status) != HANARE_STATUS_OK) ++failed;
+    }
+    return failed;
+}
+
+GroupIo::StripeLock& GroupIo::lock_of(const Group& group, uint64_t chunk_offset) noexcept {
+    const uint64_t stripe = chunk_offset / layout_.strip_bytes;
+    return locks_[(reinterpret_cast<uintptr_t>(&group) / sizeof(Group) + stripe) % kLocks];
+}
+
+hanare_status GroupIo::read(const Group& group, uint64_t offset, std::byte* memory,
+                            size_t bytes) noexcept {
+    const sys::SignalBlock no_signals;
+    if (layout_.kind != Kind::kParity) return read_copy(group, offset, memory, bytes);
+    while (bytes != 0) {
+        const uint64_t to_end = layout_.stripe_bytes() - offset % layout_.stripe_bytes();
+        const size_t part = std::min<size_t>(bytes, to_end);
+        const hanare_status status = read_stripe(group, offset, memory, part);
+        if (status != HANARE_STATUS_OK) return status;
+        offset += part;
+        memory += part;
+        bytes -= part;
+    }
+    return HANARE_STATUS_OK;
+}
+
+hanare_status GroupIo::write(Group& group, uint64_t offset, const std::byte* given,
+                             size_t bytes) noexcept {
+    const sys::SignalBlock no_signals;
+    group.note_written();
+    auto* memory = const_cast<std::byte*>(given);  // transfers of both kinds have a place for it
+    if (layout_.kind != Kind::kParity) return write_copies(group, offset, memory, bytes);
+    hanare_status status = HANARE_STATUS_OK;
+    while (bytes != 0 && status == HANARE_STATUS_OK) {
+        const Layout::Spot spot = layout_.spot_of(offset);
+        const bool is_whole =
+            offset % layout_.stripe_bytes() == 0 && bytes >= layout_.stripe_bytes();
+        const size_t part = is_whole ? layout_.stripe_bytes() : std::min<size_t>(bytes, spot.bytes);
+        status = is_whole ? write_stripe(group, spot.offset, memory)
+                          : change_strip(group, spot.role, spot.offset, memory, part);
+        offset += part;
+        memory += part;
+        bytes -= part;
+    }
+    return status;
+}
+
+hanare_status GroupIo::read_chunk(const Group& group, uint32_t role, uint64_t offset,
+                                  std::byte* memory, size_t bytes) noexcept {
+    const sys::SignalBlock no_signals;
+    if (layout_.kind != Kind::kParity) return read_copy(group, offset, memory, bytes);
+    if (Member* const member = member_of(group, role)) {
+        const uint64_t at = group.place(role)->offset + offset;
+        if (note(*member, member->store().read(at, memory, bytes)) == HANARE_STATUS_OK) {
+            return HANARE_STATUS_OK;
+        }
+    }
+    Lane lane(lanes_);
+    hanare_status status = HANARE_STATUS_OK;
+    while (bytes != 0 && status == HANARE_STATUS_OK) {
+        const size_t part =
+            std::min<size_t>(bytes, layout_.strip_bytes - offset % layout_.strip_bytes);
+        status = make_again(lane, group, role, offset, memory, part);
+        offset += part;
+        memory += part;
+        bytes -= part;
+    }
+    return status;
+}
+
+// ---- list and mirror
+
+hanare_status GroupIo::read_copy(const Group& group, uint64_t offset, std::byte* memory,
+                                 size_t bytes) noexcept {
+    hanare_status status = HANARE_STATUS_STORE_IO;
+    for (uint32_t turn = 0; turn < layout_.total; ++turn) {
+        const auto role = static_cast<uint32_t>((offset / kTurnBytes + turn) % layout_.total);
+        Member* const member = member_of(group, role);
+        if (member == nullptr) continue;
+        const uint64_t at = group.place(role)->offset + offset;
+        status = note(*member, member->store().read(at, memory, bytes));
+        if (status == HANARE_STATUS_OK) break;
+    }
+    return status;
+}
+
+hanare_status GroupIo::write_copies(const Group& group, uint64_t offset, std::byte* memory,
+                                    size_t bytes) noexcept {
+    std::array<Piece, Layout::kRolesMax> pieces;
+    size_t count = 0;
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        pieces[count] = piece_of(group, role, IoKind::kWrite, offset, memory, bytes);
+        if (pieces[count].member != nullptr) ++count;
+    }
+    if (count == 0) return HANARE_STATUS_STORE_IO;
+    Lane lane(lanes_);
+    const uint32_t failed = carry_out(lane, std::span(pieces).first(count));
+    return failed < count ? HANARE_STATUS_OK : pieces[0].request.status;
+}
+
+// ---- parity
+
+// What lies in one stripe.
+hanare_status GroupIo::read_stripe(const Group& group, uint64_t offset, std::byte* memory,
+                                   size_t bytes) noexcept {
+    std::array<Piece, Layout::kRolesMax> pieces;
+    std::array<Piece, Layout::kRolesMax> lost;
+    size_t count = 0;
+    size_t lost_count = 0;
+    while (bytes != 0) {
+        const Layout::Spot spot = layout_.spot_of(offset);
+        const size_t part = std::min<size_t>(bytes, spot.bytes);
+        Piece piece = piece_of(group, spot.role, IoKind::kRead, spot.offset, memory, part);
+        (piece.member != nullptr ? pieces[count++] : lost[lost_count++]) = piece;
+        offset += part;
+        memory += part;
+        bytes -= part;
+    }
+    Lane lane(lanes_);
+    carry_out(lane, std::span(pieces).first(count));
+    for (size_t i = 0; i < count; ++i) {
+        if (pieces[i].request.status != HANARE_STATUS_OK) lost[lost_count++] = pieces[i];
+    }
+    for (size_t i = 0; i < lost_count; ++i) {
+        const store::IoRequest& request = lost[i].request;
+        const uint64_t in_chunk = request.offset - group.place(lost[i].role)->offset;
+        const sys::LockGuard guard(lock_of(group, in_chunk));
+        const hanare_status status =
+            make_again(lane, group, lost[i].role, in_chunk, request.memory, request.bytes);
+        if (status != HANARE_STATUS_OK) return status;
+    }
+    return HANARE_STATUS_OK;
+}
+
+// A part of a strip, out of all others of its stripe.
+hanare_status GroupIo::make_again(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                                  std::byte* memory, size_t bytes) noexcept {
+    std::array<Piece, Layout::kRolesMax> pieces;
+    size_t count = 0;
+    for (uint32_t other = 0; other < layout_.total; ++other) {
+        if (other == role) continue;
+        pieces[count] = piece_of(group, other, IoKind::kRead, offset, lane.strip(other), bytes);
+        if (pieces[count++].member == nullptr) return HANARE_STATUS_STORE_IO;
+    }
+    const auto others = std::span(pieces).first(count);
+    if (carry_out(lane, others) != 0) return HANARE_STATUS_STORE_IO;
+    memset(memory, 0, bytes);
+    for (const Piece& other : others) exclusive_or(memory, other.request.memory, bytes);
+    return HANARE_STATUS_OK;
+}
+
+// A whole one: `offset` is that of its strips in their chunks.
+hanare_status GroupIo::write_stripe(const Group& group, uint64_t offset,
+                                    std::byte* memory) noexcept {
+    const size_t bytes = layout_.strip_bytes;
+    Lane lane(lanes_);
+    std::byte* const parity = lane.strip(layout_.data);
+    std::array<Piece, Layout::kRolesMax> pieces;
+    size_t count = 0;
+    memset(parity, 0, bytes);
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        std::byte* const strip = role < layout_.data ? memory + role * bytes : parity;
+        if (role < layout_.data) exclusive_or(parity, strip, bytes);
+        pieces[count] = piece_of(group, role, IoKind::kWrite, offset, strip, bytes);
+        if (pieces[count].member != nullptr) ++count;
+    }
+    const uint32_t failed = carry_out(lane, std::span(pieces).first(count));
+    return count - failed >= layout_.data ? HANARE_STATUS_OK : HANARE_STATUS_STORE_IO;
+}
+
+// A part of one strip, and the parity with it.
+hanare_status GroupIo::change_strip(const Group& group, uint32_t role, uint64_t offset,
+                                    std::byte* memory, size_t bytes) noexcept {
+    Lane lane(lanes_);
+    const sys::LockGuard guard(lock_of(group, offset));
+    const uint32_t parity = layout_.data;
+    const bool has_parity = make_parity_of_change(lane, group, role, offset, memory, bytes);
+    std::array<Piece, 2> pieces;
+    size_t count = 0;
+    pieces[0] = piece_of(group, role, IoKind::kWrite, offset, memory, bytes);
+    if (pieces[0].member != nullptr) ++count;
+    if (has_parity) {
+        pieces[count] = piece_of(group, parity, IoKind::kWrite, offset, lane.strip(parity), bytes);
+        if (pieces[count].member != nullptr) ++count;
+    }
+    // Without the parity the strip itself has to be there, and the other way round.
+    const uint32_t failed = carry_out(lane, std::span(pieces).first(count));
+    return failed < count ? HANARE_STATUS_OK : HANARE_STATUS_STORE_IO;
+}
+
+// In its scratch strip: what it will be when the strip is `memory` there.  False: there is no
+// parity any more.
+bool GroupIo::make_parity_of_change(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                                    const std::byte* memory, size_t bytes) noexcept {
+    const uint32_t parity = layout_.data;
+    std::byte* const result = lane.strip(parity);
+    std::byte* const old = lane.strip(role);
+    std::array<Piece, 2> both = {piece_of(group, role, IoKind::kRead, offset, old, bytes),
+                                 piece_of(group, parity, IoKind::kRead, offset, result, bytes)};
+    if (both[1].member == nullptr) return false;
+    if (both[0].member != nullptr) {
+        if (carry_out(lane, both) == 0) {
+            exclusive_or(result, old, bytes);
+            exclusive_or(result, memory, bytes);
+            return true;
+        }
+        if (member_of(group, parity) == nullptr) return false;
+    }
+    // The strip's member is lost: of the parity and the other strips nothing may be.
+    std::array<Piece, Layout::kRolesMax> pieces;
+    size_t count = 0;
+    for (uint32_t other = 0; other < parity; ++other) {
+        if (other == role) continue;
+        pieces[count] = piece_of(group, other, IoKind::kRead, offset, lane.strip(other), bytes);
+        if (pieces[count++].member == nullptr) return false;
+    }
+    if (carry_out(lane, std::span(pieces).first(count)) != 0) return false;
+    memcpy(result, memory, bytes);
+    for (size_t i = 0; i < count; ++i) exclusive_or(result, pieces[i].request.memory, bytes);
+    return true;
+}
+
+}  // namespace hanare::compose

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GroupIo: transfers of a group's bytes that are waited for, with all that redundancy asks for.
+// What a lost member had is read from a copy, or made again from the other members of its stripe;
+// what it should get is left to its copies, or to the parity.
+//
+// Who calls has entered the group, or closed it.  Any thread, async-signal-safe, nothing allocates.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "compose/group_table.hpp"
+#include "compose/lanes.hpp"
+#include "compose/layout.hpp"
+#include "compose/members.hpp"
+#include "sys/lock.hpp"
+
+namespace hanare::compose {
+
+class GroupIo {
+public:
+    GroupIo(const Layout& layout, Members& members, Lanes lanes)
+        : layout_(layout), members_(members), lanes_(std::move(lanes)) {}
+
+    // Offsets in the group; multiples of 4 KiB.
+    hanare_status read(const Group& group, uint64_t offset, std::byte* memory,
+                       size_t bytes) noexcept;
+    hanare_status write(Group& group, uint64_t offset, const std::byte* memory,
+                        size_t bytes) noexcept;
+    // Of one chunk, wherever it can be had from.
+    hanare_status read_chunk(const Group& group, uint32_t role, uint64_t offset, std::byte* memory,
+                             size_t bytes) noexcept;
+
+    // The member that has the group's chunk of this role; nullptr if it is lost.
+    Member* member_of(const Group& group, uint32_t role) const noexcept;
+    // What has become of a transfer: where members may fail, one that has is lost.
+    hanare_status note(Member& member, hanare_status status) noexcept;
+
+private:
+    using Lane = Lanes::Lane;
+    static constexpr uint32_t kLocks = 64;
+    struct StripeLock : sys::RankedLock {
+        StripeLock() : RankedLock(sys::LockRank::kStripes) {}
+    };
+
+    Piece piece_of(const Group& group, uint32_t role, store::IoKind kind, uint64_t offset,
+                   std::byte* memory, size_t bytes) const noexcept;
+    uint32_t carry_out(Lane& lane, std::span<Piece> pieces) noexcept;
+    StripeLock& lock_of(const Group& group, uint64_t chunk_offset) noexcept;
+
+    hanare_status read_copy(const Group& group, uint64_t offset, std::byte* memory,
+                            size_t bytes) noexcept;
+    hanare_status write_copies(const Group& group, uint64_t offset, std::byte* memory,
+                               size_t bytes) noexcept;
+    hanare_status read_stripe(const Group& group, uint64_t offset, std::byte* memory,
+                              size_t bytes) noexcept;
+    hanare_status make_again(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                             std::byte* memory, size_t bytes) noexcept;
+    hanare_status write_stripe(const Group& group, uint64_t offset, std::byte* memory) noexcept;
+    hanare_status change_strip(const Group& group, uint32_t role, uint64_t offset,
+                               std::byte* memory, size_t bytes) noexcept;
+    bool make_parity_of_change(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                               const std::byte* memory, size_t bytes) noexcept;
+
+    const Layout& layout_;
+    Members& members_;
+    Lanes lanes_;
+    // Of stripes that are changed in part: parity belongs to one state of all its strips.
+    std::array<StripeLock, kLocks> locks_;
+};
+
+}  // namespace hanare::compose

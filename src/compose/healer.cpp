@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compose/healer.hpp"
+
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "sys/clock.hpp"
+#include "sys/futex.hpp"
+#include "sys/lock.hpp"
+#include "sys/signal.hpp"
+#include "telemetry/log.hpp"
+
+namespace hanare::compose {
+
+namespace {
+
+using telemetry::LogLevel;
+
+// How often members are asked whether they leave.
+constexpr int kAskMs = 1000;
+// After groups were not left in time.
+constexpr int kAgainMs = 20;
+constexpr int kCloseMs = 50;
+constexpr size_t kCopyBytes = 256 * kKiB;
+
+}  // namespace
+
+Result<void> Healer::start() {
+    HANARE_TRY_ASSIGN(buffer_, sys::Mapping::reserve(kCopyBytes, kOsPageBytes));
+    const sys::SignalBlock inherited_by_the_thread;
+    const auto body = [](void* self) -> void* {
+        static_cast<Healer*>(self)->loop();
+        return nullptr;
+    };
+    if (const int error = pthread_create(&thread_, nullptr, body, this); error != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot start a thread");
+    }
+    pthread_setname_np(thread_, "hanare-healer");
+    is_running_ = true;
+    return {};
+}
+
+void Healer::stop() noexcept {
+    if (!is_running_) return;
+    is_stopping_.store(true);
+    members_.note_change();
+    pthread_join(thread_, nullptr);
+    is_running_ = false;
+}
+
+void Healer::note_groups(uint64_t end) noexcept {
+    uint64_t known = groups_end_.load();
+    while (known < end && !groups_end_.compare_exchange_weak(known, end)) {
+    }
+}
+
+bool Healer::is_idle() const noexcept {
+    return healed_changes_.load() == members_.changes().load();
+}
+
+bool Healer::add_listener(Listener& listener) noexcept {
+    for (auto& place : listeners_) {
+        Listener* none = nullptr;
+        if (place.compare_exchange_strong(none, &listener)) return true;
+    }
+    return false;
+}
+
+void Healer::remove_listener(Listener& listener) noexcept {
+    for (auto& place : listeners_) {
+        Listener* same = &listener;
+        place.compare_exchange_strong(same, nullptr);
+    }
+    while (telling_.load() != 0) sys::yield_for_us(0);
+}
+
+void Healer::tell_listeners() noexcept {
+    telling_.store(1);
+    for (const auto& place : listeners_) {
+        if (Listener* const listener = place.load()) listener->group_opened();
+    }
+    telling_.store(0);
+}
+
+void Healer::loop() noexcept {
+    while (!is_stopping_.load()) {
+        look_for_leavers();
+        const uint32_t seen = members_.changes().load();
+        int sleep_ms = kAskMs;
+        if (may_be_needed()) {
+            say_what_is_lost();
+            if (!heal_all()) sleep_ms = kAgainMs;
+            finish_leavers();
+        }
+        if (sleep_ms == kAskMs) healed_changes_.store(seen);
+        sys::futex_wait(members_.changes(), seen, sleep_ms);
+    }
+}
+
+// And for those that have ended without being used.
+void Healer::look_for_leavers() noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        Member& member = members_[number];
+        if (member.state() != Member::State::kGood) continue;
+        if (member.store().wants_to_leave() &&
+            member.change(Member::State::kGood, Member::State::kLeaving)) {
+            telemetry::log(LogLevel::kInfo, "%s wants to leave: what it keeps moves elsewhere",
+                           member.name().c_str());
+            members_.note_change();
+        }
+        if (layout_.spares() != 0 && member.store().trouble() != nullptr) members_.lose(member);
+    }
+}
+
+bool Healer::may_be_needed() noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        const Member::State state = members_[number].state();
+        const bool moves = state == Member::State::kLeaving || state == Member::State::kLost;
+        if (moves && members_[number].chunks.load() != 0) return true;
+        if (state == Member::State::kLeaving) return true;
+    }
+    return false;
+}
+
+void Healer::say_what_is_lost() noexcept {
+    is_said_lost_.resize(Members::kMembersMax);
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        Member& member = members_[number];
+        if (!member.is_lost() || is_said_lost_[number]) continue;
+        is_said_lost_[number] = true;
+        const char* const why = member.store().trouble();
+        telemetry::log(LogLevel::kWarn, "%s: it is lost; its %s are made again from the others",
+                       why != nullptr ? why : member.name().c_str(),
+                       format_size(member.chunks.load() * Layout::kChunkBytes).c_str());
+    }
+}
+
+uint64_t Healer::lost_chunks() const noexcept {
+    uint64_t chunks = 0;
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        if (members_[number].is_lost()) chunks += members_[number].chunks.load();
+    }
+    return chunks;
+}
+
+// False: it should be tried again soon.
+bool Healer::heal_all() noexcept {
+    uint64_t full = 0;
+    uint64_t moved = 0;
+    uint64_t left = 0;
+    const bool was_lost = lost_chunks() != 0;
+    bool is_busy = false;
+    const uint64_t end = groups_end_.load();
+    for (uint64_t number = 0; number < end && !is_stopping_.load(); ++number) {
+        switch (heal(groups_.group(number), full)) {
+            case Outcome::kNothing: break;
+            case Outcome::kMoved: ++moved; break;
+            case Outcome::kBusy: is_busy = true; break;
+            case Outcome::kNoRoom:
+            case Outcome::kFailed: ++left; break;
+        }
+    }
+    if (is_busy || is_stopping_.load()) return false;
+    if (moved != 0 && left == 0) {
+        telemetry::log(was_lost ? LogLevel::kWarn : LogLevel::kInfo,
+                       "%s have moved to other members: nothing is missing",
+                       format_size(moved * Layout::kChunkBytes).c_str());
+    } else if (left != 0) {
+        HANARE_LOG_ONCE(LogLevel::kWarn,
+                        "%s cannot move: there is no room for it elsewhere (%s); `hanare pool add` "
+                        "adds a store",
+                        format_size(left * Layout::kChunkBytes).c_str(), members_.names().c_str());
+    }
+    return true;
+}
+
+// A group has one chunk to be moved, in nearly all cases.
+Healer::Outcome Healer::heal(Group& group, uint64_t& full) noexcept {
+    const auto should_move = [&](uint32_t role) {
+        const auto place = group.place(role);
+        if (!place) return false;
+        const Member::State state = members_[place->member].state();
+        return state == Member::State::kLeaving || state == Member::State::kLost;
+    };
+    bool is_needed = false;
+    for (uint32_t role = 0; role < layout_.total; ++role) is_needed |= should_move(role);
+    if (!is_needed) return Outcome::kNothing;
+    if (!group.close(kCloseMs)) return Outcome::kBusy;
+    Outcome outcome = Outcome::kNothing;
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        if (!should_move(role)) continue;
+        const Outcome one = move_chunk(group, role, full);
+        if (outcome == Outcome::kNothing || one != Outcome::kMoved) outcome = one;
+    }
+    group.open();
+    tell_listeners();
+    return outcome;
+}
+
+Healer::Outcome Healer::move_chunk(Group& group, uint32_t role, uint64_t& full) noexcept {
+    uint64_t used = 0;
+    for (uint32_t other = 0; other < layout_.total; ++other) {
+        if (const auto place = group.place(other)) used |= uint64_t{1} << place->member;
+    }
+    const auto to = members_.take_chunk(used, full);
+    if (!to) return Outcome::kNoRoom;
+    if (group.is_written() && !copy(group, role, *to)) {
+        members_.give_back(*to);
+        return Outcome::kFailed;
+    }
+    const Place from = *group.place(role);
+    group.set_place(role, *to);
+    if (members_[from.member].is_lost()) {
+        members_[from.member].chunks.fetch_sub(1);
+    } else {
+        members_.give_back(from);
+    }
+    moved_.fetch_add(1);
+    return Outcome::kMoved;
+}
+
+bool Healer::copy(Group& group, uint32_t role, Place to) noexcept {
+    Member& target = members_[to.member];
+    for (uint64_t at = 0; at < Layout::kChunkBytes; at += kCopyBytes) {
+        if (io_.read_chunk(group, role, at, buffer_.address(), kCopyBytes) != HANARE_STATUS_OK) {
+            return false;
+        }
+        const hanare_status written =
+            target.store().write(to.offset + at, buffer_.address(), kCopyBytes);
+        if (io_.note(target, written) != HANARE_STATUS_OK) return false;
+    }
+    return true;
+}
+
+// What has nothing any more may end.
+void Healer::finish_leavers() noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        Member& member = members_[number];
+        if (member.chunks.load() != 0) continue;
+        if (!member.change(Member::State::kLeaving, Member::State::kGone)) continue;
+        member.store().give_up();
+        telemetry::log(LogLevel::kInfo, "%s has left", member.name().c_str());
+    }
+}
+
+}  // namespace hanare::compose

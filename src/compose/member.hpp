@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Member: one of the stores that a composed store is made of.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "store/store.hpp"
+
+namespace hanare::compose {
+
+// What transfers that are waited for have under way with different members at the same time: each
+// of them uses one lane.
+inline constexpr uint32_t kLanes = 16;
+
+class Member {
+public:
+    enum class State : uint8_t {
+        kGood,
+        kLeaving,  // what it keeps moves elsewhere; until then it is used
+        kGone,     // it has left, nothing is there any more
+        kLost,     // it has failed: nothing that it says is heard
+    };
+
+    explicit Member(std::unique_ptr<store::Store> store);
+
+    store::Store& store() noexcept { return *store_; }
+    const std::string& name() const noexcept { return name_; }
+    // nullptr: only transfers that are waited for.  Of one lane, by one thread at a time.
+    store::SharedTransfers* lane(uint32_t number) noexcept { return lanes_[number].get(); }
+
+    // From now on its state is there, for other processes, too.
+    void share_state(std::atomic<State>& state) noexcept {
+        state.store(state_->load());
+        state_ = &state;
+    }
+    State state() const noexcept { return state_->load(std::memory_order_acquire); }
+    bool is_lost() const noexcept { return state() == State::kLost; }
+    bool takes_chunks() const noexcept { return state() == State::kGood; }
+    // Whether it was not before.
+    bool set_lost() noexcept { return state_->exchange(State::kLost) != State::kLost; }
+    // Whether it was so; not if it is lost meanwhile.
+    bool change(State from, State to) noexcept { return state_->compare_exchange_strong(from, to); }
+
+    // Chunks that groups have there.
+    std::atomic<uint64_t> chunks{0};
+
+private:
+    const std::unique_ptr<store::Store> store_;
+    const std::string name_;
+    std::array<std::unique_ptr<store::SharedTransfers>, kLanes> lanes_;
+    std::atomic<State> own_state_{State::kGood};
+    std::atomic<State>* state_ = &own_state_;
+};
+
+}  // namespace hanare::compose

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Members: the stores that a composed store is made of, in the order in which they are filled.
+// There may be more of them, never fewer.
+//
+// Any thread.  What transfers need is async-signal-safe; add() and take_chunk() are not.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "compose/group_table.hpp"
+#include "compose/member.hpp"
+#include "sys/lock.hpp"
+
+namespace hanare::compose {
+
+class Members {
+public:
+    static constexpr uint32_t kMembersMax = 64;
+
+    // LIMIT: there are too many.
+    Result<void> add(std::unique_ptr<store::Store> store);
+    uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+    Member& operator[](uint32_t number) const noexcept { return *members_[number]; }
+
+    // A chunk of the first member that has room for one and is none of `used` (bits); members that
+    // turn out to have none are added to `full`.
+    std::optional<Place> take_chunk(uint64_t used, uint64_t& full);
+    void give_back(Place place) noexcept;
+
+    // It has failed, and is not asked again.
+    void lose(Member& member) noexcept;
+
+    // From now on lose() says so itself, in one line.
+    void say_what_is_lost() noexcept { says_lost_ = true; }
+
+    // Changes whenever something has happened to members; a futex word.
+    const std::atomic<uint32_t>& changes() const noexcept { return changes_; }
+    void note_change() noexcept;
+
+    // Of the first that is lost or has failed; nullptr if none.
+    const char* trouble() const noexcept;
+    int last_errno() const noexcept;
+    // "A, B": for messages.
+    std::string names() const;
+
+private:
+    std::array<std::unique_ptr<Member>, kMembersMax> members_;
+    std::atomic<uint32_t> count_{0};
+    std::atomic<uint32_t> changes_{0};
+    bool says_lost_ = false;
+    sys::RankedLock add_lock_{sys::LockRank::kLeaf};
+};
+
+}  // namespace hanare::compose

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compose/shared_room.hpp"
+
+#include "base/units.hpp"
+
+namespace hanare::compose {
+
+Result<SharedRoom> SharedRoom::make(Members& members) {
+    HANARE_TRY_ASSIGN(auto memory,
+                      sys::Mapping::reserve_shared(round_up(sizeof(Shared), kOsPageBytes)));
+    SharedRoom room(std::move(memory));
+    for (uint32_t number = 0; number < members.count(); ++number) {
+        members[number].share_state(room.shared().states[number]);
+    }
+    return room;
+}
+
+// Roles are given in their order, so all processes see the same members used by those before.
+hanare_status SharedRoom::cover(const Layout& layout, Members& members, Group& group,
+                                uint64_t number) noexcept {
+    uint64_t used = 0;
+    for (uint32_t role = 0; role < layout.total; ++role) {
+        if (!group.place(role)) {
+            const hanare_status status = give(layout, members, group, number, role, used);
+            if (status != HANARE_STATUS_OK) return status;
+        }
+        const Place place = *group.place(role);
+        Member& member = members[place.member];
+        used |= uint64_t{1} << place.member;
+        if (member.is_lost()) continue;
+        const hanare_status status = member.store().cover(place.offset + Layout::kChunkBytes);
+        if (status == HANARE_STATUS_OK) continue;
+        if (layout.spares() == 0) return status;
+        members.lose(member);
+    }
+    return HANARE_STATUS_OK;
+}
+
+// A list is filled in order; else members take turns.
+hanare_status SharedRoom::give(const Layout& layout, Members& members, Group& group,
+                               uint64_t number, uint32_t role, uint64_t used) noexcept {
+    const uint32_t count = members.count();
+    const uint64_t first = layout.kind == Kind::kList ? 0 : number + role;
+    hanare_status last = HANARE_STATUS_STORE_FULL;
+    for (uint32_t turn = 0; turn < count; ++turn) {
+        const auto each = static_cast<uint32_t>((first + turn) % count);
+        if ((used & uint64_t{1} << each) != 0 || members[each].is_lost()) continue;
+        Place place;
+        const hanare_status status = take(members[each], each, place);
+        if (status == HANARE_STATUS_OK) {
+            group.offer_place(role, place);
+            return HANARE_STATUS_OK;
+        }
+        if (status == HANARE_STATUS_STORE_FULL) continue;
+        if (layout.spares() != 0) members.lose(members[each]);
+        last = status;
+    }
+    return last;
+}
+
+hanare_status SharedRoom::take(Member& member, uint32_t number, Place& place) noexcept {
+    std::atomic<uint64_t>& used = shared().used_chunks[number];
+    uint64_t next = used.load(std::memory_order_relaxed);
+    for (;;) {
+        place = {number, next * Layout::kChunkBytes};
+        const hanare_status status = member.store().cover(place.offset + Layout::kChunkBytes);
+        if (status != HANARE_STATUS_OK) return status;
+        if (used.compare_exchange_strong(next, next + 1)) return HANARE_STATUS_OK;
+    }
+}
+
+}  // namespace hanare::compose

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connections that another process makes (remote/broker_service.hpp), to a real server.
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/units.hpp"
+#include "lease/ask.hpp"
+#include "remote/broker_client.hpp"
+#include "remote/broker_service.hpp"
+#include "server/memory_server.hpp"
+#include "sys/clock.hpp"
+
+namespace hanare::remote {
+namespace {
+
+constexpr int kTimeoutMs = 5000;
+
+class BrokerTest : public testing::TestWithParam<bool> {
+protected:
+    void SetUp() override {
+        if (GetParam()) secret = fabric::Secret::make().value();
+        server = server::MemoryServer::open({.memory_bytes = 64 * kMiB, .secret = secret}).value();
+        ASSERT_TRUE(server->start());
+        service = BrokerService::open({.secret = secret, .timeout_ms = kTimeoutMs}).value();
+        ASSERT_TRUE(service->start());
+    }
+    std::unique_ptr<BrokerClient> client() { return client_at(service->place()).value(); }
+    Result<std::unique_ptr<BrokerClient>> client_at(const std::string& place) {
+        return BrokerClient::open(place, {.host = "127.0.0.1", .port = server->port()}, kTimeoutMs);
+    }
+    static hanare_status ask_for_status(fabric::TcpLink& link) {
+        lease::Question question;
+        question.what = lease::Ask::kStatus;
+        lease::Reply reply;
+        const hanare_status status =
+            lease::ask(link, question, sys::now_ns() + 20'000'000'000, reply);
+        if (status == HANARE_STATUS_OK) {
+            EXPECT_EQ(reply.answer.total_bytes, 64 * kMiB);
+        }
+        return status;
+    }
+
+    std::optional<fabric::Secret> secret;
+    std::unique_ptr<server::MemoryServer> server;
+    std::unique_ptr<BrokerService> service;
+};
+INSTANTIATE_TEST_SUITE_P(Kept, BrokerTest, testing::Bool(), [](const auto& each) {
+    return std::string(each.param ? "Secured" : "Plain");
+});
+
+TEST_P(BrokerTest, MakesConnections) {
+    const auto broker = client();
+    for (int i = 0; i < 3; ++i) {
+        const auto link = broker->connect(0);
+        ASSERT_TRUE(link) << link.error().text;
+        EXPECT_EQ(ask_for_status(**link), HANARE_STATUS_OK);
+    }
+}
+
+// What happens around a fork, in one process: there the parent's line may have ended.
+TEST_P(BrokerTest, ChildrenHaveLinesOfTheirOwn) {
+    auto broker = client();
+    for (int generation = 0; generation < 3; ++generation) {
+        const auto link = broker->connect_for_child();
+        ASSERT_TRUE(link) << link.error().text;
+        broker->become_child();
+        EXPECT_EQ(ask_for_status(**link), HANARE_STATUS_OK);
+    }
+    ASSERT_TRUE(broker->connect_for_child());
+    broker->finish_fork();
+    EXPECT_TRUE(broker->connect(0));
+}
+
+TEST_P(BrokerTest, OnlyWhoHasTheTokenIsServed) {
+    std::string place = service->place();
+    place.back() = place.back() == '0' ? '1' : '0';
+    const auto stranger = client_at(place).value()->connect(0);
+    ASSERT_FALSE(stranger);
+    EXPECT_EQ(stranger.error().status, HANARE_STATUS_STORE_UNAVAILABLE);
+    for (const char* const nonsense : {"", "@x", "@x 0", "@x 0 short"}) {
+        const auto refused = client_at(nonsense);
+        ASSERT_FALSE(refused) << nonsense;
+        EXPECT_EQ(refused.error().status, HANARE_STATUS_STORE_UNAVAILABLE);
+    }
+    EXPECT_TRUE(client()->connect(0));
+}
+
+TEST_P(BrokerTest, StrangersDoNotKeepOthersOut) {
+    const auto early = client();
+    ASSERT_TRUE(early->connect(0));
+    std::vector<std::unique_ptr<BrokerClient>> silent;
+    for (int i = 0; i < 200; ++i) silent.push_back(client());
+    EXPECT_TRUE(early->connect(0));
+    EXPECT_TRUE(silent.back()->connect(0));
+    EXPECT_FALSE(silent.front()->connect(0));
+}
+
+TEST_P(BrokerTest, SaysWhyThereIsNoConnection) {
+    const auto broker = client();
+    server->stop();
+    const auto link = broker->connect(0);
+    ASSERT_FALSE(link);
+    EXPECT_NE(std::string(link.error().text).find("cannot connect to 127.0.0.1"), std::string::npos)
+        << link.error().text;
+}
+
+TEST_P(BrokerTest, IsMissedWhenItIsGone) {
+    const auto broker = client();
+    ASSERT_TRUE(broker->connect(0));
+    service.reset();
+    const auto link = broker->connect(0);
+    ASSERT_FALSE(link);
+    EXPECT_NE(std::string(link.error().text).find("`hanare run`"), std::string::npos);
+}
+
+TEST(Broker, ASecretThatTheServerDoesNotKnow) {
+    const auto server = server::MemoryServer::open(
+                            {.memory_bytes = 64 * kMiB, .secret = fabric::Secret::make().value()})
+                            .value();
+    ASSERT_TRUE(server->start());
+    const auto service = BrokerService::open({.secret = fabric::Secret::make().value()}).value();
+    ASSERT_TRUE(service->start());
+    const auto broker = BrokerClient::open(
+        service->place(), {.host = "127.0.0.1", .port = server->port()}, kTimeoutMs);
+    const auto link = broker.value()->connect(0);
+    ASSERT_FALSE(link);
+    EXPECT_TRUE(link.error().status == HANARE_STATUS_BAD_KEY ||
+                link.error().status == HANARE_STATUS_PEER_LOST)
+        << link.error().text;
+}
+
+}  // namespace
+}  // namespace hanare::remote

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several stores as one: what is read is what was written last, whichever members are lost, leave
+// or come meanwhile, as far as the redundancy goes.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.hpp"
+#include "base/units.hpp"
+#include "compose/composed_store.hpp"
+#include "config/options.hpp"
+#include "config/store_spec.hpp"
+#include "remote/open.hpp"
+#include "server/memory_server.hpp"
+#include "store/store.hpp"
+#include "store/store_test_support.hpp"
+#include "sys/clock.hpp"
+#include "sys/test_support.hpp"
+
+namespace hanare::compose {
+namespace {
+
+constexpr uint64_t kServerBytes = 128 * kMiB;
+constexpr uint64_t kAreaBytes = 40 * kMiB;
+constexpr uint64_t kBlockBytes = 256 * kKiB;
+constexpr uint64_t kPageBytes = 4 * kKiB;
+constexpr int kPatience_ms = 20'000;
+
+using Servers = std::vector<std::unique_ptr<server::MemoryServer>>;
+
+std::unique_ptr<server::MemoryServer> start_server(uint64_t bytes = kServerBytes) {
+    auto server = server::MemoryServer::open({.memory_bytes = bytes}).value();
+    EXPECT_TRUE(server->start());
+    return server;
+}
+
+std::unique_ptr<store::Store> connect(const server::MemoryServer& server) {
+    config::StoreSpec spec;
+    spec.kind = config::StoreKind::kServer;
+    spec.server = {"127.0.0.1", server.port()};
+    config::Options options;
+    options.server_timeout_ms = 1000;
+    return remote::open_server_store(spec, options).value();
+}
+
+// Until it holds; false when it has not for very long.
+template <typename Condition>
+bool comes_true(Condition condition) {
+    const uint64_t end_ns = sys::now_ns() + uint64_t{kPatience_ms} * 1'000'000;
+    while (!condition()) {
+        if (sys::now_ns() > end_ns) return false;
+        sys::yield_for_us(1000);
+    }
+    return true;
+}
+
+// Part of a store, and what it should hold.
+class Area {
+public:
+    Area(store::Store& store, uint64_t seed)
+        : store_(store),
+          channel_(store.open_channel().value()),
+          offset_(store.reserve(kAreaBytes).value()),
+          expected_(kAreaBytes),
+          prng_(seed) {}
+    ~Area() {
+        channel_.reset();
+        store_.release(offset_, kAreaBytes);
+    }
+
+    void write_all() {
+        for (uint64_t at = 0; at < kAreaBytes; at += kBlockBytes) write(at, kBlockBytes);
+    }
+    // Blocks, parts of blocks and runs of blocks, by both ways in.
+    void write_some(int times) {
+        for (int i = 0; i < times; ++i) {
+            const uint64_t bytes = any_bytes();
+            write(prng_.below(kAreaBytes / bytes) * bytes, bytes);
+        }
+    }
+    void read_some(int times) {
+        for (int i = 0; i < times; ++i) {
+            const uint64_t bytes = any_bytes();
+            check(prng_.below(kAreaBytes / bytes) * bytes, bytes);
+        }
+    }
+    void check_all() {
+        for (uint64_t at = 0; at < kAreaBytes; at += kBlockBytes) check(at, kBlockBytes);
+    }
+    // All of it, with as much in flight as goes.
+    void stream(store::IoKind kind) {
+        const store::Buffer data(kAreaBytes);
+        if (kind == store::IoKind::kWrite) {
+            expected_.randomize(prng_);
+            memcpy(data.data(), expected_.data(), kAreaBytes);
+        }
+        std::vector<store::IoRequest> requests(kAreaBytes / kBlockBytes);
+        size_t started = 0;
+        size_t done = 0;
+        while (done < requests.size()) {
+            while (started < requests.size()) {
+                store::IoRequest& next = requests[started];
+                next.kind = kind;
+                next.offset = offset_ + started * kBlockBytes;
+                next.memory = data.data() + started * kBlockBytes;
+                next.bytes = kBlockBytes;
+                if (!channel_->submit(next)) break;
+                ++started;
+            }
+            if (store::IoRequest* const one = channel_->next_completed()) {
+                ASSERT_EQ(one->status, HANARE_STATUS_OK);
+                ++done;
+            } else {
+                channel_->wait(-1);
+            }
+        }
+        ASSERT_EQ(channel_->in_flight(), 0u);
+        ASSERT_TRUE(data == expected_);
+    }
+
+private:
+    uint64_t any_bytes() {
+        constexpr std::array<uint64_t, 5> kBytes = {kPageBytes, 16 * kKiB, 64 * kKiB, kBlockBytes,
+                                                    1 * kMiB};
+        return kBytes[prng_.below(kBytes.size())];
+    }
+    void write(uint64_t at, uint64_t bytes) {
+        const store::Buffer data(bytes, prng_);
+        memcpy(expected_.data() + at, data.data(), bytes);
+        ASSERT_EQ(transfer(store::IoKind::kWrite, at, data.data(), bytes), HANARE_STATUS_OK);
+    }
+    void check(uint64_t at, uint64_t bytes) {
+        const store::Buffer data(bytes, prng_);
+        ASSERT_EQ(transfer(store::IoKind::kRead, at, data.data(), bytes), HANARE_STATUS_OK);
+        ASSERT_EQ(memcmp(data.data(), expected_.data() + at, bytes), 0) << at << " " << bytes;
+    }
+    hanare_status transfer(store::IoKind kind, uint64_t at, std::byte* memory, uint64_t bytes) {
+        if (prng_.below(2) == 0) {
+            return kind == store::IoKind::kRead ? store_.read(offset_ + at, memory, bytes)
+                                                : store_.write(offset_ + at, memory, bytes);
+        }
+        store::IoRequest request;
+        request.kind = kind;
+        request.offset = offset_ + at;
+        request.memory = memory;
+        request.bytes = bytes;
+        EXPECT_TRUE(channel_->submit(request));
+        while (channel_->next_completed() == nullptr) channel_->wait(-1);
+        return request.status;
+    }
+
+    store::Store& store_;
+    std::unique_ptr<store::IoChannel> channel_;
+    uint64_t offset_;
+    store::Buffer expected_;
+    Prng prng_;
+};
+
+struct Case {
+    const char* name;
+    Layout layout;
+    uint32_t servers;
+};
+
+class Composed : public testing::TestWithParam<Case> {
+protected:
+    void SetUp() override {
+        for (uint32_t i = 0; i < GetParam().servers; ++i) servers.push_back(start_server());
+        store = open();
+    }
+    std::unique_ptr<ComposedStore> open() {
+        std::vector<std::unique_ptr<store::Store>> members;
+        for (const auto& server : servers) members.push_back(connect(*server));
+        auto opened = ComposedStore::open(GetParam().layout, std::move(members)).value();
+        return std::unique_ptr<ComposedStore>(static_cast<ComposedStore*>(opened.release()));
+    }
+    // As when its process is killed.
+    void lose(uint32_t number) { servers[number].reset(); }
+    bool is_redundant() const { return GetParam().layout.spares() != 0; }
+
+    const uint64_t seed = sys::testing::test_seed();
+    Servers servers;
+    std::unique_ptr<ComposedStore> store;
+};
+constexpr Case kCases[] = {
+    {"List", Layout::list(), 2},
+    {"Mirror", Layout::mirror(2), 2},
+    {"Parity2", Layout::parity(2, kBlockBytes), 3},
+    {"Parity4", Layout::parity(4, kBlockBytes), 5},
+    {"Parity4OfSmallBlocks", Layout::parity(4, 4 * kKiB), 5},
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, Composed, testing::ValuesIn(kCases),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST_P(Composed, KeepsWhatWasWritten) {
+    Area area(*store, seed);
+    area.write_all();
+    area.write_some(200);
+    area.read_some(200);
+    area.check_all();
+    area.stream(store::IoKind::kWrite);
+    area.stream(store::IoKind::kRead);
+    area.check_all();
+}
+
+TEST_P(Composed, AreasComeAndGo) {
+    for (int round = 0; round < 3; ++round) {
+        Area one(*store, seed + static_cast<uint64_t>(round));
+        one.write_some(100);
+        std::optional<Area> other;
+        other.emplace(*store, seed + 77);
+        other->stream(store::IoKind::kWrite);
+        one.write_all();
+        other->check_all();
+        other.reset();
+        one.check_all();
+    }
+}
+
+TEST_P(Composed, OneLostMemberIsMadeUpFor) {
+    if (!is_redundant()) GTEST_SKIP() << "a list has no redundancy";
+    for (uint32_t lost = 0; lost < servers.size(); ++lost) {
+        Area area(*store, seed + lost);
+        area.write_all();
+        area.write_some(50);
+        lose(lost);
+        area.read_some(50);
+        area.write_some(100);
+        area.check_all();
+        area.stream(store::IoKind::kRead);
+        area.stream(store::IoKind::kWrite);
+        area.check_all();
+        // Another takes its place, and then it could be the next one's turn.
+        servers[lost] = start_server();
+        ASSERT_TRUE(store->add(connect(*servers[lost])).has_value());
+        EXPECT_TRUE(comes_true([&] { return store->healer().is_idle(); }));
+        area.check_all();
+    }
+    EXPECT_GT(store->healer().moved(), 0u);
+}
+
+TEST_P(Composed, MembersAreLostWhileTheyAreUsed) {
+    if (!is_redundant()) GTEST_SKIP() << "a list has no redundancy";
+    Area area(*store, seed);
+    area.write_all();
+    for (uint32_t lost = 0; lost < 3; ++lost) {
+        servers.push_back(start_server());
+        ASSERT_TRUE(store->add(connect(*servers.back())).has_value());
+        {
+            const std::jthread killer([&] {
+                sys::yield_for_us(static_cast<uint32_t>(Prng(seed + lost).below(30'000)));
+                lose(lost);
+            });
+            area.write_some(150);
+            area.stream(store::IoKind::kWrite);
+            area.read_some(50);
+        }
+        area.read_some(20);
+        const auto lost_is_empty = [&] { return store->members()[lost].chunks.load() == 0; };
+        ASSERT_TRUE(comes_true(lost_is_empty)) << lost;
+        area.check_all();
+    }
+}
+
+TEST_P(Composed, SparesAreUsedByThemselves) {
+    if (!is_redundant()) GTEST_SKIP() << "a list has no redundancy";
+    servers.push_back(start_server());
+    store = open();
+    Area area(*store, seed);
+    area.write_all();
+    EXPECT_EQ(store->members()[GetParam().servers].chunks.load(), 0u);
+    lose(0);
+    area.read_some(50);
+    EXPECT_TRUE(comes_true([&] { return store->members()[0].chunks.load() == 0; }));
+    EXPECT_GT(store->members()[GetParam().servers].chunks.load(), 0u);
+    lose(1);
+    area.check_all();
+}
+
+TEST_P(Composed, WhatIsLostTwiceIsAnError) {
+    Area area(*store, seed);
+    area.write_all();
+    for (uint32_t lost = 0; lost <= GetParam().layout.spares(); ++lost) lose(lost);
+    uint64_t failed = 0;
+    std::vector<std::byte> data(kBlockBytes);
+    for (uint64_t at = 0; at < kAreaBytes; at += kBlockBytes) {
+        failed += store->read(at, data.data(), data.size()) != HANARE_STATUS_OK ? 1 : 0;
+    }
+    EXPECT_GT(failed, 0u);
+    ASSERT_NE(store->trouble(), nullptr);
+    EXPECT_NE(std::string(store->trouble()).find("127.0.0.1"), std::string::npos);
+}
+
+TEST_P(Composed, ADrainedMemberLosesNothing) {
+    servers.push_back(start_server());
+    store = open();
+    Area area(*store, seed);
+    area.write_all();
+    for (uint32_t round = 0; round < 2; ++round) {
+        ASSERT_GT(store->members()[round].chunks.load(), 0u);
+        servers[round]->drain();
+        area.write_some(100);
+        area.stream(store::IoKind::kWrite);
+        const auto has_left = [&] {
+            return store->members()[round].state() == Member::State::kGone;
+        };
+        EXPECT_TRUE(comes_true(has_left));
+        EXPECT_TRUE(comes_true([&] { return servers[round]->status().leases.empty(); }));
+        area.check_all();
+        servers.push_back(start_server());
+        ASSERT_TRUE(store->add(connect(*servers.back())).has_value());
+    }
+}
+
+TEST(ComposedList, IsFilledInOrder) {
+    Servers servers;
+    servers.push_back(start_server(24 * kMiB));
+    servers.push_back(start_server(64 * kMiB));
+    std::vector<std::unique_ptr<store::Store>> members;
+    for (const auto& server : servers) members.push_back(connect(*server));
+    const auto store = ComposedStore::open(Layout::list(), std::move(members)).value();
+    auto& composed = static_cast<ComposedStore&>(*store);
+    const auto first = store->reserve(16 * kMiB);
+    ASSERT_TRUE(first.has_value());
+    EXPECT_EQ(composed.members()[0].chunks.load(), 4u);
+    EXPECT_EQ(composed.members()[1].chunks.load(), 0u);
+    ASSERT_TRUE(store->reserve(32 * kMiB).has_value());
+    EXPECT_EQ(composed.members()[0].chunks.load(), 6u);
+    EXPECT_EQ(composed.members()[1].chunks.load(), 6u);
+    EXPECT_EQ(store->reserve(64 * kMiB).error().status, HANARE_STATUS_STORE_FULL);
+    store->release(*first, 16 * kMiB);
+    EXPECT_EQ(composed.members()[0].chunks.load(), 2u);
+    EXPECT_TRUE(store->reserve(48 * kMiB).has_value());
+}
+
+TEST(ComposedTier, FilesComeAfterServers) {
+    const sys::testing::TemporaryDirectory directory;
+    const auto server = start_server(16 * kMiB);
+    store::FileStoreOptions file;
+    file.directory = directory.path();
+    file.allow_tmpfs = true;
+    std::vector<std::unique_ptr<store::Store>> members;
+    members.push_back(connect(*server));
+    members.push_back(store::open_file_store(file).value());
+    const auto store = ComposedStore::open(Layout::list(), std::move(members)).value();
+    auto& composed = static_cast<ComposedStore&>(*store);
+    {
+        Area area(*store, sys::testing::test_seed());
+        EXPECT_EQ(composed.members()[0].chunks.load(), 4u);
+        EXPECT_EQ(composed.members()[1].chunks.load(), 6u);
+        area.write_all();
+        area.write_some(100);
+        area.stream(store::IoKind::kRead);
+        server->drain();
+        EXPECT_TRUE(comes_true([&] { return composed.members()[0].chunks.load() == 0; }));
+        area.check_all();
+    }
+    EXPECT_EQ(composed.members()[1].chunks.load(), 0u);
+}
+
+TEST(ComposedNested, ATierOfAMirrorAndAFile) {
+    const sys::testing::TemporaryDirectory directory;
+    Servers servers;
+    std::vector<std::unique_ptr<store::Store>> copies;
+    for (int i = 0; i < 2; ++i) {
+        servers.push_back(start_server(16 * kMiB));
+        copies.push_back(connect(*servers.back()));
+    }
+    store::FileStoreOptions file;
+    file.directory = directory.path();
+    file.allow_tmpfs = true;
+    std::vector<std::unique_ptr<store::Store>> members;
+    members.push_back(ComposedStore::open(Layout::mirror(2), std::move(copies)).value());
+    members.push_back(store::open_file_store(file).value());
+    const auto store = ComposedStore::open(Layout::list(), std::move(members)).value();
+    Area area(*store, sys::testing::test_seed());
+    area.write_all();
+    servers[1].reset();
+    area.write_some(100);
+    area.stream(store::IoKind::kRead);
+    area.check_all();
+}
+
+TEST(ComposedMirror, NeedsEnoughMembers) {
+    const auto server = start_server();
+    std::vector<std::unique_ptr<store::Store>> members;
+    members.push_back(connect(*server));
+    EXPECT_EQ(ComposedStore::open(Layout::mirror(2), std::move(members)).error().status,
+              HANARE_STATUS_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace hanare::compose

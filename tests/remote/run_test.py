@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hanare run` with memory servers as the store: programs do what they do plainly, whatever becomes
+of their children, and end by one clear line when the server is gone.
+
+INTERCEPT_PROGRAMS are the programs of tests/intercept, which verify what they do themselves.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+HANARE = os.environ["HANARE_BINARY"]
+PROGRAMS = pathlib.Path(os.environ["INTERCEPT_PROGRAMS"])
+SECONDS = 120 * int(os.environ.get("INTERCEPT_WORK", "1"))
+MIB = 1 << 20
+NOBODY = "65534"
+# That every user may start.
+PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+
+# More than the local memory of any test, written in an order and read in another.
+SCRIPT = """
+import hashlib, random, sys
+seen = random.Random(5)
+blocks = [seen.randbytes(1 << 16) for _ in range({blocks})]
+order = list(range(len(blocks)))
+for _ in range(2):
+    seen.shuffle(order)
+    digest = hashlib.sha256()
+    for at in order:
+        digest.update(blocks[at])
+    print(digest.hexdigest(), flush=True)
+"""
+
+# Children that take what was theirs along when they are killed, in the middle of writing, while the
+# parent goes on in what they leave.
+KILLED = """
+import hashlib, os, random, signal, sys
+seen = random.Random(int(sys.argv[1]))
+data = bytearray(seen.randbytes(48 << 20))
+whole = hashlib.sha256(data).hexdigest()
+for turn in range(12):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        own = random.Random(turn)
+        while True:
+            for at in range(0, len(data), 4096):
+                data[at:at + 8] = own.randbytes(8)
+                if at == 16 << 20:
+                    os.write(writer, b"x")
+    os.close(writer)
+    os.read(reader, 1)
+    os.close(reader)
+    os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    # In their place.
+    more = [seen.randbytes(1 << 20) for _ in range(24)]
+    sums = [hashlib.sha256(each).digest() for each in more]
+    assert hashlib.sha256(data).hexdigest() == whole
+    assert [hashlib.sha256(each).digest() for each in more] == sums
+print(whole)
+"""
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith("HANARE_") and name != "LD_PRELOAD"}
+
+
+class Server:
+    def __init__(self, process, url):
+        self.process = process
+        self.url = url
+
+    def status(self, *arguments):
+        result = subprocess.run([HANARE, "status", "--json", self.url, *arguments],
+                                capture_output=True, check=True, env=clean_environment(),
+                                timeout=SECONDS)
+        return json.loads(result.stdout)
+
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="hanare-run-server-", dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, self.place)
+        os.chmod(self.place, 0o777)
+
+    def secret(self, name="secret"):
+        path = os.path.join(self.place, name)
+        if not os.path.exists(path):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+                file.write(os.urandom(32))
+        return path
+
+    @contextlib.contextmanager
+    def serving(self, memory="512M", secret=None):
+        command = [HANARE, "server", "--memory", memory, "--listen", "127.0.0.1:0"]
+        if secret:
+            command += ["--secret-file", secret]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                              env=clean_environment()) as process:
+            try:
+                found = re.match(r"hanare server: (tcp://\S+) offers", process.stdout.readline())
+                self.assertTrue(found)
+                yield Server(process, found[1])
+            finally:
+                process.kill()
+
+    def command(self, server, *program, secret=None, local="20M", options=()):
+        command = [HANARE, "run", "--local", local, "--store", getattr(server, "url", server),
+                   "--stats", os.path.join(self.place, "stats.json"), *options]
+        if secret:
+            command += ["--secret-file", secret]
+        return [*command, "--", *program]
+
+    def run_in_session(self, command, **more):
+        """Status, standard output and errors; whatever is left of the session is killed."""
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, cwd=self.place,
+                              env=clean_environment(), start_new_session=True,
+                              **more) as process:
+            try:
+                output, errors = process.communicate(timeout=SECONDS)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        return process.returncode, output, errors
+
+    def totals(self):
+        text = pathlib.Path(self.place, "stats.json").read_text("utf-8")
+        return json.loads(text)["totals"]
+
+    def compare(self, *program, far_mib=40, status=0, **more):
+        """Plainly and on servers, without and with a secret."""
+        expected = self.run_in_session(program)
+        self.assertEqual(expected[0], status, expected[2])
+        for secret in (None, self.secret()):
+            with self.subTest(secured=secret is not None), self.serving(secret=secret) as server:
+                command = self.command(server, *program, secret=secret, **more)
+                result = self.run_in_session(command)
+                self.assertEqual(result[:2], expected[:2], result[2])
+                self.assertRegex(result[2], r"\Ahanare: peak far memory [^\n]*\n\Z")
+                totals = self.totals()
+                self.assertGreater(totals["far_bytes_peak"], far_mib * MIB)
+                self.assertGreater(totals["read_bytes"], 0)
+                self.assertGreater(totals["written_bytes"], 0)
+                self.assertTrue(self.comes_to_nothing(server, secret))
+
+    @staticmethod
+    def comes_to_nothing(server, secret=None):
+        """Whether the server has all of its memory back."""
+        options = ["--secret-file", secret] if secret else []
+        while server.status(*options)["leases"]:
+            pass
+        return True
+
+
+class Programs(Base):
+    def test_script(self):
+        self.compare(sys.executable, "-S", "-c", SCRIPT.format(blocks=1000))
+
+    def test_sort(self):
+        lines = os.path.join(self.place, "lines")
+        with open(lines, "w", encoding="ascii") as file:
+            for i in range(600_000):
+                file.write(f"{i * 2654435761 % (1 << 32):010}\n")
+        self.compare("sort", "--parallel=2", "-S", "90M", lines, far_mib=20, local="12M")
+
+    def test_database(self):
+        script = """
+            import sqlite3
+            base = sqlite3.connect(":memory:")
+            base.execute("create table t (a integer, b text)")
+            base.executemany("insert into t values (?, ?)",
+                             ((i * 7919 % 100003, "x" * 300) for i in range(120000)))
+            base.execute("create index i on t (a)")
+            print(base.execute("select sum(a), count(distinct a), sum(length(b)) from t").fetchall())
+            print(base.execute("select count(*) from t where a between 5 and 50000").fetchall())
+            """
+        self.compare(sys.executable, "-c", textwrap.dedent(script), far_mib=30)
+
+    def test_what_is_started_by_others(self):
+        script = SCRIPT.format(blocks=800)
+        self.compare("sh", "-c", f"'{sys.executable}' -S -c '{script}'; echo $?")
+
+    def test_threads(self):
+        self.compare(PROGRAMS / "races")
+
+    def ordinary_user(self):
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root and setpriv to become an ordinary user")
+        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        for needed in (HANARE, PYTHON):
+            if subprocess.run([*user, "test", "-x", needed], check=False,
+                              timeout=60).returncode != 0:
+                self.skipTest(f"{needed} is closed to other users")
+        return user
+
+    def test_as_ordinary_user(self):
+        user = self.ordinary_user()
+        program = [PYTHON, "-S", "-c", SCRIPT.format(blocks=800)]
+        expected = self.run_in_session(program)
+        for secret in (None, self.secret()):
+            with self.subTest(secured=secret is not None), self.serving(secret=secret) as server:
+                own = secret and shutil.copy(secret, os.path.join(self.place, "own"))
+                if own:
+                    os.chown(own, int(NOBODY), int(NOBODY))
+                    os.chmod(own, 0o600)
+                result = self.run_in_session([*user, *self.command(server, *program, secret=own)])
+                self.assertEqual(result[:2], expected[:2], result[2])
+                self.assertRegex(result[2], r"\Ahanare: peak far memory [^\n]*\n\Z")
+
+    def test_program_of_another_user(self):
+        """Who knows nothing of the secret and can look into nothing of `hanare run`."""
+        program = [*self.ordinary_user(), PYTHON, "-S", "-c", SCRIPT.format(blocks=1000) + """
+status = dict(line.split(":") for line in open("/proc/self/status"))
+print(status["Uid"].split()[0], int(status["RssAnon"].split()[0]) < 45 << 10)
+"""]
+        for secret in (None, self.secret()):
+            with self.subTest(secured=secret is not None), self.serving(secret=secret) as server:
+                result = self.run_in_session(self.command(server, *program, secret=secret))
+                self.assertEqual((result[0], result[2]), (0, ""))
+                self.assertTrue(result[1].endswith(f"\n{NOBODY} True\n"), result[1])
+
+
+class Forks(Base):
+    def test_generations_many_killed_and_busy(self):
+        self.compare(PROGRAMS / "forks")
+
+    def test_files_that_are_forked(self):
+        self.compare(PROGRAMS / "forked_files")
+
+    def test_exec(self):
+        self.compare(PROGRAMS / "exec", local="64M", status=9)
+
+    def test_killed_while_they_write(self):
+        self.compare(sys.executable, "-S", "-c", KILLED, "7", far_mib=60)
+
+    def test_killed_where_all_of_the_servers_memory_is_used_again(self):
+        expected = self.run_in_session([sys.executable, "-S", "-c", KILLED, "8"])
+        for secret in (None, self.secret()):
+            with self.serving(memory="192M", secret=secret) as server:
+                command = self.command(server, sys.executable, "-S", "-c", KILLED, "8",
+                                       secret=secret)
+                result = self.run_in_session(command)
+                self.assertEqual(result[:2], expected[:2], result[2])
+
+
+class Failures(Base):
+    def assert_refused(self, result, *words, status=2):
+        self.assertEqual((result[0], result[1]), (status, ""), result[2])
+        self.assertEqual(result[2].count("\n"), 1, result[2])
+        self.assertTrue(result[2].startswith("hanare: error: "), result[2])
+        for word in words:
+            self.assertIn(word, result[2])
+
+    def test_nobody_there(self):
+        with self.serving() as server:
+            url = server.url
+        self.assert_refused(self.run_in_session(self.command(url, "true")), url, "cannot connect")
+        self.assert_refused(self.run_in_session(self.command("tcp://no.such.host.invalid", "true")),
+                            "no.such.host.invalid")
+
+    def test_another_secret(self):
+        with self.serving(secret=self.secret()) as server:
+            result = self.run_in_session(self.command(server, "true",
+                                                      secret=self.secret("another")))
+            self.assert_refused(result, server.url, "secret_file")
+            self.assert_refused(self.run_in_session(self.command(server, "true")), "secret_file")
+            result = self.run_in_session(self.command(server, "true", secret="/nowhere/secret"))
+            self.assert_refused(result, "/nowhere/secret")
+
+    def test_less_than_is_asked_for(self):
+        with self.serving(memory="64M") as server:
+            result = self.run_in_session(self.command(f"{server.url}?size=100M", "true"))
+            self.assert_refused(result, server.url, "64 MiB", "100 MiB", status=70)
+
+    def test_no_program(self):
+        with self.serving() as server:
+            result = self.run_in_session(self.command(server, "no-such-program"))
+            self.assertEqual(result[0], 127, result[2])
+
+    def test_server_killed_during_the_run(self):
+        script = SCRIPT.format(blocks=1500) + """
+sys.stdin.readline()
+for at in order:
+    digest.update(blocks[at])
+print("all of it")
+"""
+        for secret in (None, self.secret()):
+            with self.serving(secret=secret) as server:
+                command = self.command(server, sys.executable, "-S", "-c", script, secret=secret)
+                with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True,
+                                      env=clean_environment()) as process:
+                    try:
+                        for _ in range(2):
+                            self.assertTrue(process.stdout.readline())
+                        server.process.kill()
+                        server.process.wait()
+                        output, errors = process.communicate("\n", timeout=SECONDS)
+                    finally:
+                        process.kill()
+                self.assertEqual((process.returncode, output), (-signal.SIGBUS, ""), errors)
+                lines = errors.splitlines()
+                self.assertEqual(len(lines), 2, errors)
+                self.assertIn(f"memory server {server.url} has ended the connection", lines[0])
+                self.assertTrue(lines[1].startswith("hanare: peak far memory"), errors)
+
+    def test_server_killed_before_a_fork(self):
+        script = SCRIPT.format(blocks=1500) + """
+sys.stdin.readline()
+import os
+try:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    print("there is a child")
+except BlockingIOError:
+    print("there is none", flush=True)
+    os._exit(0)
+"""
+        with self.serving() as server:
+            command = self.command(server, sys.executable, "-S", "-c", script)
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True,
+                                  env=clean_environment()) as process:
+                try:
+                    for _ in range(2):
+                        self.assertTrue(process.stdout.readline())
+                    server.process.kill()
+                    server.process.wait()
+                    output, errors = process.communicate("\n", timeout=SECONDS)
+                finally:
+                    process.kill()
+            # It may need what is there before it can ask for a child.
+            if process.returncode == -signal.SIGBUS:
+                self.assertEqual(output, "")
+            else:
+                self.assertEqual((process.returncode, output), (0, "there is none\n"), errors)
+                self.assertIn("hanare: cannot fork: ", errors)
+            self.assertIn(server.url, errors)
+
+    def test_names(self):
+        with self.serving(secret=self.secret()) as server:
+            command = self.command(server, "true", secret=self.secret(), options=["--verbose"])
+            result = self.run_in_session(command)
+            self.assertEqual(result[0], 0, result[2])
+            self.assertIn(f"store {server.url}", result[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
