@@ -15,7 +15,8 @@ BUILD := cmake --build --parallel $(JOBS) --preset
 # Prints one line per suite with its time, the output of those that fail, and the totals at the end.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --test-dir
 
-.PHONY: help demo test test-sanitizers test-stress test-thread-safety test-programs bench install \
+.PHONY: help demo test test-sanitizers test-stress test-thread-safety test-programs test-servers \
+        bench install \
         format check-format clean bootstrap bootstrap-all bootstrap-programs release
 .NOTPARALLEL:
 
@@ -29,6 +30,8 @@ help:
 	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
 	@echo 'make test-programs       programs of Debian and PyPI: plain, hanare run, swap; an hour'
 	@echo '                         and more (PROGRAMS_FLAGS=..., see tests/programs/README.md)'
+	@echo 'make test-servers        1000 drains of a busy memory server, 100 programs each with and'
+	@echo '                         without redundancy whose server fails at random'
 	@echo 'make bench               benchmarks (BENCH_FLAGS=..., default --quick)'
 	@echo 'make install             into PREFIX (default /usr/local), below DESTDIR if set'
 	@echo 'make format              clang-format over all sources; check-format only tells'
@@ -88,6 +91,12 @@ bootstrap-programs:
 
 test-programs: bootstrap-programs release
 	@python3 -B tests/programs/run_programs.py --install $(PROGRAMS_FLAGS)
+
+test-servers: bootstrap
+	@cmake --preset release
+	@$(BUILD) release --target hanare_remote_pools_test
+	@HANARE_TEST_RUNS=100 HANARE_TEST_DRAINS=1000 build/release/tests/remote/hanare_remote_pools_test \
+	    --gtest_filter='RandomFaults.*:ComposedDrains.*'
 
 bench: bootstrap
 	@cmake --preset release

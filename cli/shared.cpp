@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "config/rules.hpp"
+#include "config/store_spec.hpp"
 #include "sys/interrupt.hpp"
 
 namespace hanare::cli {
@@ -25,14 +26,17 @@ std::shared_ptr<config::Overrides> add_option_flags(CLI::App& subcommand,
     for (const config::OptionRow& row : config::option_rows()) {
         if (!which.empty() && std::find(which.begin(), which.end(), row.id) == which.end())
             continue;
-        const auto take = [overrides, &row](const std::string& text) {
-            overrides->push_back({row.id, text, "flag " + row.flag});
+        // Strings, whatever the type: the rule of the option words the error.  Several stores are
+        // filled in their order.
+        const auto take = [overrides, &row](const std::vector<std::string>& texts) {
+            overrides->push_back({row.id, config::tier_spec(texts), "flag " + row.flag});
         };
-        // A string, whatever the type: the rule of the option words the error.
-        subcommand.add_option_function<std::string>(row.flag, take, std::string(row.doc))
-            ->type_name("VALUE")
-            ->description(std::string(row.doc) + " (default " + std::string(row.default_text) +
-                          "; allowed: " + row.allowed + ")");
+        CLI::Option* const option = subcommand.add_option_function<std::vector<std::string>>(
+            row.flag, take, std::string(row.doc));
+        if (row.id != config::OptionId::store) option->expected(1);
+        option->allow_extra_args(false)->type_name("VALUE")->description(
+            std::string(row.doc) + " (default " + std::string(row.default_text) +
+            "; allowed: " + row.allowed + ")");
     }
     return overrides;
 }

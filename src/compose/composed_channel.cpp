@@ -216,8 +216,7 @@ void ComposedChannel::start_parts(uint32_t member) noexcept {
 
 void ComposedChannel::finish_part(Part& part) noexcept {
     Job& job = *part.job;
-    Member& member = store_.members()[part.member];
-    if (store_.io().note(member, part.status) != HANARE_STATUS_OK) {
+    if (part.status != HANARE_STATUS_OK) {
         job.request->status = part.status;
         job.has_failed = true;
     }

@@ -39,6 +39,7 @@ Result<void> ComposedStore::share() {
     HANARE_TRY_ASSIGN(groups_, GroupTable::make(layout_.total, layout_.group_bytes(),
                                                 GroupTable::For::kChildrenToo));
     HANARE_TRY_ASSIGN(room_, SharedRoom::make(members_));
+    HANARE_TRY_ASSIGN(zeros_, sys::Mapping::reserve(Layout::kChunkBytes, kOsPageBytes));
     for (uint32_t number = 0; number < members_.count(); ++number) {
         HANARE_TRY(members_[number].store().share());
     }
@@ -61,15 +62,20 @@ hanare_status ComposedStore::cover(uint64_t end) noexcept {
 }
 
 // Strips are divided as the slots are, so each part of the slot is a part of a chunk.
-void ComposedStore::renew(uint64_t offset, uint64_t bytes) noexcept {
-    const Group& group = group_at(offset);
+bool ComposedStore::renew(uint64_t offset, uint64_t bytes) noexcept {
+    Group& group = group_at(offset);
     const uint64_t within = offset % layout_.group_bytes();
     const uint64_t in_chunk = layout_.spot_of(within).offset;
     const uint64_t of_chunk = std::max(bytes / layout_.data, kOsPageBytes);
+    bool is_zero = true;
     for (uint32_t role = 0; role < layout_.total; ++role) {
-        const auto place = group.place(role);
-        if (place) members_[place->member].store().renew(place->offset + in_chunk, of_chunk);
+        const Member* const member = io_.member_of(group, role);
+        if (member == nullptr) continue;
+        is_zero &= member->store().renew(group.place(role)->offset + in_chunk, of_chunk);
     }
+    if (is_zero || layout_.kind != Kind::kParity) return is_zero;
+    // A process may have been killed between a strip and its parity.
+    return io_.write(group, within, zeros_.address(), bytes) == HANARE_STATUS_OK;
 }
 
 Result<void> ComposedStore::take_part(uint32_t row) {
@@ -84,7 +90,7 @@ bool ComposedStore::fence(uint64_t rows) noexcept {
         Member& member = members_[number];
         if (member.is_lost() || member.store().fence(rows)) continue;
         if (layout_.spares() == 0 || member.store().trouble() == nullptr) return false;
-        members_.lose(member);
+        members_.lose(member, layout_.spares());
     }
     return true;
 }
@@ -92,16 +98,22 @@ bool ComposedStore::fence(uint64_t rows) noexcept {
 bool ComposedStore::prepare_fork(uint32_t row) noexcept {
     for (uint32_t number = 0; number < members_.count(); ++number) {
         Member& member = members_[number];
-        if (layout_.spares() != 0 && member.store().trouble() != nullptr) members_.lose(member);
-        if (member.is_lost()) continue;
+        const auto is_lost = [&] {
+            if (layout_.spares() != 0 && member.store().trouble() != nullptr) {
+                members_.lose(member, layout_.spares());
+            }
+            return member.is_lost();
+        };
+        if (is_lost()) continue;
         if (member.store().prepare_fork(row)) {
             forking_ |= uint64_t{1} << number;
-        } else if (layout_.spares() != 0) {
-            members_.lose(member);
-        } else {
-            finish_fork();
-            return false;
+            continue;
         }
+        // It may be gone without anybody having noticed; an answer tells.
+        if (layout_.spares() != 0) static_cast<void>(member.store().wants_to_leave());
+        if (is_lost()) continue;
+        finish_fork();
+        return false;
     }
     return true;
 }

@@ -88,7 +88,8 @@ bool ComposedStore::give_chunks(Group& group, uint64_t number, uint64_t& full) {
     uint64_t used = 0;
     uint32_t count = 0;
     for (; count < layout_.total; ++count) {
-        const auto place = members_.take_chunk(used, full);
+        auto place = members_.take_chunk(used, full);
+        if (!place && members_.lost() <= layout_.spares()) place = members_.place_on_lost(used);
         if (!place) break;
         places[count] = *place;
         used |= uint64_t{1} << place->member;

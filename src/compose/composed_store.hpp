@@ -54,8 +54,9 @@ public:
     }
     std::string describe() const override;
     int last_errno() const noexcept override { return members_.last_errno(); }
-    const char* trouble() const noexcept override { return members_.trouble(); }
-    void renew(uint64_t offset, uint64_t bytes) noexcept override;
+    const char* trouble() const noexcept override { return members_.trouble(layout_.spares()); }
+    bool renew(uint64_t offset, uint64_t bytes) noexcept override;
+    uint64_t unit_bytes() const noexcept override { return layout_.group_bytes(); }
     Result<void> take_part(uint32_t row) override;
     bool fence(uint64_t rows) noexcept override;
     bool prepare_fork(uint32_t row) noexcept override;
@@ -93,6 +94,7 @@ private:
     // Of slots.
     std::optional<SharedRoom> room_;
     sys::FileDescriptor life_;
+    sys::Mapping zeros_;
     std::atomic<uint64_t> covered_groups_{0};  // in this process
     uint64_t forking_ = 0;                     // members that are prepared, bits
 };

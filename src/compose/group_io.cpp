@@ -26,7 +26,9 @@ Member* GroupIo::member_of(const Group& group, uint32_t role) const noexcept {
 }
 
 hanare_status GroupIo::note(Member& member, hanare_status status) noexcept {
-    if (status != HANARE_STATUS_OK && layout_.spares() != 0) members_.lose(member);
+    if (status != HANARE_STATUS_OK && layout_.spares() != 0) {
+        members_.lose(member, layout_.spares());
+    }
     return status;
 }
 
@@ -43,12 +45,18 @@ Piece GroupIo::piece_of(const Group& group, uint32_t role, IoKind kind, uint64_t
     return piece;
 }
 
-// How many have failed.
+// How many have failed.  Where that is all of them, it may be this process that cannot (a limit of
+// file sizes, a full disk): members that are well are kept.
 uint32_t GroupIo::carry_out(Lane& lane, std::span<Piece> pieces) noexcept {
     lane.carry_out(pieces);
-    uint32_t failed = 0;
-    for (Piece& piece : pieces) {
-        if (note(*piece.member, piece.request.status) != HANARE_STATUS_OK) ++failed;
+    const auto has_failed = [](const Piece& piece) {
+        return piece.request.status != HANARE_STATUS_OK;
+    };
+    const auto failed = static_cast<uint32_t>(std::ranges::count_if(pieces, has_failed));
+    const bool is_all = failed == pieces.size() && failed > 1;
+    for (const Piece& piece : pieces) {
+        if (is_all && piece.member->store().trouble() == nullptr) continue;
+        note(*piece.member, piece.request.status);
     }
     return failed;
 }

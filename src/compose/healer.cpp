@@ -84,8 +84,8 @@ void Healer::tell_listeners() noexcept {
 
 void Healer::loop() noexcept {
     while (!is_stopping_.load()) {
-        look_for_leavers();
         const uint32_t seen = members_.changes().load();
+        look_for_leavers();
         int sleep_ms = kAskMs;
         if (may_be_needed()) {
             say_what_is_lost();
@@ -93,13 +93,14 @@ void Healer::loop() noexcept {
             finish_leavers();
         }
         if (sleep_ms == kAskMs) healed_changes_.store(seen);
+        if (is_stopping_.load()) break;
         sys::futex_wait(members_.changes(), seen, sleep_ms);
     }
 }
 
 // And for those that have ended without being used.
 void Healer::look_for_leavers() noexcept {
-    for (uint32_t number = 0; number < members_.count(); ++number) {
+    for (uint32_t number = 0; number < members_.count() && !is_stopping_.load(); ++number) {
         Member& member = members_[number];
         if (member.state() != Member::State::kGood) continue;
         if (member.store().wants_to_leave() &&
@@ -108,7 +109,9 @@ void Healer::look_for_leavers() noexcept {
                            member.name().c_str());
             members_.note_change();
         }
-        if (layout_.spares() != 0 && member.store().trouble() != nullptr) members_.lose(member);
+        if (layout_.spares() != 0 && member.store().trouble() != nullptr) {
+            members_.lose(member, layout_.spares());
+        }
     }
 }
 
@@ -166,9 +169,7 @@ bool Healer::heal_all() noexcept {
                        "%s have moved to other members: nothing is missing",
                        format_size(moved * Layout::kChunkBytes).c_str());
     } else if (left != 0) {
-        HANARE_LOG_ONCE(LogLevel::kWarn,
-                        "%s cannot move: there is no room for it elsewhere (%s); `hanare pool add` "
-                        "adds a store",
+        HANARE_LOG_ONCE(LogLevel::kWarn, "%s cannot move: there is no room for it elsewhere (%s)",
                         format_size(left * Layout::kChunkBytes).c_str(), members_.names().c_str());
     }
     return true;
@@ -185,7 +186,11 @@ Healer::Outcome Healer::heal(Group& group, uint64_t& full) noexcept {
     bool is_needed = false;
     for (uint32_t role = 0; role < layout_.total; ++role) is_needed |= should_move(role);
     if (!is_needed) return Outcome::kNothing;
-    if (!group.close(kCloseMs)) return Outcome::kBusy;
+    if (!members_.may_have_chunk(members_of(group), full)) return Outcome::kNoRoom;
+    if (!group.close(kCloseMs)) {
+        tell_listeners();
+        return Outcome::kBusy;
+    }
     Outcome outcome = Outcome::kNothing;
     for (uint32_t role = 0; role < layout_.total; ++role) {
         if (!should_move(role)) continue;
@@ -197,24 +202,25 @@ Healer::Outcome Healer::heal(Group& group, uint64_t& full) noexcept {
     return outcome;
 }
 
-Healer::Outcome Healer::move_chunk(Group& group, uint32_t role, uint64_t& full) noexcept {
+uint64_t Healer::members_of(const Group& group) const noexcept {
     uint64_t used = 0;
-    for (uint32_t other = 0; other < layout_.total; ++other) {
-        if (const auto place = group.place(other)) used |= uint64_t{1} << place->member;
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        if (const auto place = group.place(role)) used |= uint64_t{1} << place->member;
     }
-    const auto to = members_.take_chunk(used, full);
+    return used;
+}
+
+Healer::Outcome Healer::move_chunk(Group& group, uint32_t role, uint64_t& full) noexcept {
+    const auto to = members_.take_chunk(members_of(group), full);
     if (!to) return Outcome::kNoRoom;
     if (group.is_written() && !copy(group, role, *to)) {
-        members_.give_back(*to);
+        // With parity only what is zeros, or belongs to a group, may be had by another one.
+        if (layout_.kind != Kind::kParity) members_.give_back(*to);
         return Outcome::kFailed;
     }
     const Place from = *group.place(role);
     group.set_place(role, *to);
-    if (members_[from.member].is_lost()) {
-        members_[from.member].chunks.fetch_sub(1);
-    } else {
-        members_.give_back(from);
-    }
+    members_.give_back(from);
     moved_.fetch_add(1);
     return Outcome::kMoved;
 }

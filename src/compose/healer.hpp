@@ -27,7 +27,8 @@ public:
     ~Healer() { stop(); }
 
     Result<void> start();
-    void stop() noexcept;  // after a chunk at most
+    void
+    stop() noexcept;  // after a chunk, or the answer of a server, which may take its time limit
 
     // Groups below this number may have chunks.  Any thread.
     void note_groups(uint64_t end) noexcept;
@@ -59,6 +60,7 @@ private:
     uint64_t lost_chunks() const noexcept;
     bool heal_all() noexcept;
     Outcome heal(Group& group, uint64_t& full) noexcept;
+    uint64_t members_of(const Group& group) const noexcept;
     Outcome move_chunk(Group& group, uint32_t role, uint64_t& full) noexcept;
     bool copy(Group& group, uint32_t role, Place to) noexcept;
     void say_what_is_lost() noexcept;

@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compose/member.hpp"
 
+#include "sys/signal.hpp"
+
 namespace hanare::compose {
 
 Member::Member(std::unique_ptr<store::Store> store)
     : store_(std::move(store)), name_(store_->describe()) {
     for (auto& lane : lanes_) lane = store_->open_transfers(store::TransferCapacity::kOne);
+}
+
+std::optional<uint64_t> Member::take_spare() {
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(spares_lock_);
+    if (spares_.empty()) return std::nullopt;
+    const uint64_t offset = spares_.back();
+    spares_.pop_back();
+    return offset;
+}
+
+void Member::add_spare(uint64_t offset) {
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(spares_lock_);
+    spares_.push_back(offset);
 }
 
 }  // namespace hanare::compose

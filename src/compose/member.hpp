@@ -6,9 +6,13 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "base/thread_annotations.hpp"
 #include "store/store.hpp"
+#include "sys/lock.hpp"
 
 namespace hanare::compose {
 
@@ -27,7 +31,7 @@ public:
 
     explicit Member(std::unique_ptr<store::Store> store);
 
-    store::Store& store() noexcept { return *store_; }
+    store::Store& store() const noexcept { return *store_; }
     const std::string& name() const noexcept { return name_; }
     // nullptr: only transfers that are waited for.  Of one lane, by one thread at a time.
     store::SharedTransfers* lane(uint32_t number) noexcept { return lanes_[number].get(); }
@@ -45,6 +49,10 @@ public:
     // Whether it was so; not if it is lost meanwhile.
     bool change(State from, State to) noexcept { return state_->compare_exchange_strong(from, to); }
 
+    // Chunks that have come along with others, and are nobody's.  Any thread.
+    std::optional<uint64_t> take_spare();
+    void add_spare(uint64_t offset);
+
     // Chunks that groups have there.
     std::atomic<uint64_t> chunks{0};
 
@@ -54,6 +62,8 @@ private:
     std::array<std::unique_ptr<store::SharedTransfers>, kLanes> lanes_;
     std::atomic<State> own_state_{State::kGood};
     std::atomic<State>* state_ = &own_state_;
+    sys::RankedLock spares_lock_{sys::LockRank::kLeaf};
+    std::vector<uint64_t> spares_ HANARE_GUARDED_BY(spares_lock_);
 };
 
 }  // namespace hanare::compose

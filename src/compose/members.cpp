@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compose/members.hpp"
 
+#include <algorithm>
+
 #include "compose/layout.hpp"
 #include "sys/futex.hpp"
 #include "sys/signal.hpp"
@@ -26,35 +28,80 @@ Result<void> Members::add(std::unique_ptr<store::Store> store) {
     return {};
 }
 
+bool Members::may_have_chunk(uint64_t used, uint64_t full) const noexcept {
+    for (uint32_t number = 0; number < count(); ++number) {
+        const Member& member = (*this)[number];
+        const bool is_usable = member.takes_chunks() && member.store().trouble() == nullptr;
+        if (((used | full) >> number & 1) == 0 && is_usable) return true;
+    }
+    return false;
+}
+
 std::optional<Place> Members::take_chunk(uint64_t used, uint64_t& full) {
     for (uint32_t number = 0; number < count(); ++number) {
-        const uint64_t bit = uint64_t{1} << number;
         Member& member = (*this)[number];
         const bool is_usable = member.takes_chunks() && member.store().trouble() == nullptr;
-        if (((used | full) & bit) != 0 || !is_usable) continue;
-        if (const auto offset = member.store().reserve(Layout::kChunkBytes)) {
+        if (((used | full) >> number & 1) != 0 || !is_usable) continue;
+        if (const auto place = take_unit(member, number)) {
             member.chunks.fetch_add(1);
-            return Place{number, *offset};
+            return place;
         }
-        full |= bit;
+        full |= uint64_t{1} << number;
     }
     return std::nullopt;
 }
 
-void Members::give_back(Place place) noexcept {
-    Member& member = (*this)[place.member];
-    member.store().release(place.offset, Layout::kChunkBytes);
-    member.chunks.fetch_sub(1);
+// What a member gives only in larger pieces is cut up.
+std::optional<Place> Members::take_unit(Member& member, uint32_t number) {
+    if (const auto offset = member.take_spare()) return Place{number, *offset};
+    const uint64_t bytes = std::max(member.store().unit_bytes(), Layout::kChunkBytes);
+    const auto offset = member.store().reserve(bytes);
+    if (!offset) return std::nullopt;
+    for (uint64_t at = Layout::kChunkBytes; at < bytes; at += Layout::kChunkBytes) {
+        member.add_spare(*offset + at);
+    }
+    return Place{number, *offset};
 }
 
-void Members::lose(Member& member) noexcept {
+void Members::give_back(Place place) noexcept {
+    Member& member = (*this)[place.member];
+    member.chunks.fetch_sub(1);
+    if (member.is_lost()) return;
+    if (member.store().unit_bytes() > Layout::kChunkBytes) {
+        member.add_spare(place.offset);
+    } else {
+        member.store().release(place.offset, Layout::kChunkBytes);
+    }
+}
+
+std::optional<Place> Members::place_on_lost(uint64_t used) noexcept {
+    for (uint32_t number = 0; number < count(); ++number) {
+        Member& member = (*this)[number];
+        if ((used >> number & 1) != 0 || !member.is_lost()) continue;
+        member.chunks.fetch_add(1);
+        return Place{number, 0};
+    }
+    return std::nullopt;
+}
+
+uint32_t Members::lost() const noexcept {
+    uint32_t lost = 0;
+    for (uint32_t number = 0; number < count(); ++number) {
+        if ((*this)[number].is_lost()) ++lost;
+    }
+    return lost;
+}
+
+void Members::lose(Member& member, uint32_t spares) noexcept {
+    if (lost() >= spares && member.store().trouble() == nullptr) return;
     if (!member.set_lost()) return;
     note_change();
     if (!says_lost_) return;
     const char* const why = member.store().trouble();
     telemetry::RawLine line;
     line.text("hanare: warn: ").text(why != nullptr ? why : member.name().c_str());
-    line.text("; nothing is missing, but one more may not be lost");
+    line.text(lost() <= spares ? ": it is lost; nothing is missing, but one more may not be lost"
+                               : ": it is lost");
     line.write_stderr();
 }
 
@@ -63,12 +110,18 @@ void Members::note_change() noexcept {
     sys::futex_wake_all(changes_);
 }
 
-const char* Members::trouble() const noexcept {
+const char* Members::trouble(uint32_t spares) const noexcept {
+    const char* first = nullptr;
+    uint32_t failed = 0;
     for (uint32_t number = 0; number < count(); ++number) {
-        const char* const why = (*this)[number].store().trouble();
-        if (why != nullptr) return why;
+        const Member& member = (*this)[number];
+        if (member.state() == Member::State::kGone) continue;
+        const char* const why = member.store().trouble();
+        if (why == nullptr && !member.is_lost()) continue;
+        ++failed;
+        if (first == nullptr) first = why;
     }
-    return nullptr;
+    return failed > spares ? first : nullptr;
 }
 
 int Members::last_errno() const noexcept {

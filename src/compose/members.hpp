@@ -32,8 +32,15 @@ public:
     std::optional<Place> take_chunk(uint64_t used, uint64_t& full);
     void give_back(Place place) noexcept;
 
-    // It has failed, and is not asked again.
-    void lose(Member& member) noexcept;
+    // A transfer of it has failed: from now on it is not asked, unless as many as `spares` are lost
+    // already and it may still be of use.
+    void lose(Member& member, uint32_t spares) noexcept;
+    uint32_t lost() const noexcept;
+    // A place on one that is lost and is none of `used`, for what redundancy makes up for; none:
+    // there are not so many.
+    std::optional<Place> place_on_lost(uint64_t used) noexcept;
+    // Whether take_chunk() might succeed.
+    bool may_have_chunk(uint64_t used, uint64_t full) const noexcept;
 
     // From now on lose() says so itself, in one line.
     void say_what_is_lost() noexcept { says_lost_ = true; }
@@ -42,8 +49,8 @@ public:
     const std::atomic<uint32_t>& changes() const noexcept { return changes_; }
     void note_change() noexcept;
 
-    // Of the first that is lost or has failed; nullptr if none.
-    const char* trouble() const noexcept;
+    // Of the first that has failed; nullptr if not more than `spares` have.
+    const char* trouble(uint32_t spares) const noexcept;
     int last_errno() const noexcept;
     // "A, B": for messages.
     std::string names() const;
@@ -53,6 +60,7 @@ private:
     std::atomic<uint32_t> count_{0};
     std::atomic<uint32_t> changes_{0};
     bool says_lost_ = false;
+    std::optional<Place> take_unit(Member& member, uint32_t number);
     sys::RankedLock add_lock_{sys::LockRank::kLeaf};
 };
 

@@ -31,7 +31,7 @@ hanare_status SharedRoom::cover(const Layout& layout, Members& members, Group& g
         const hanare_status status = member.store().cover(place.offset + Layout::kChunkBytes);
         if (status == HANARE_STATUS_OK) continue;
         if (layout.spares() == 0) return status;
-        members.lose(member);
+        members.lose(member, layout.spares());
     }
     return HANARE_STATUS_OK;
 }
@@ -52,10 +52,15 @@ hanare_status SharedRoom::give(const Layout& layout, Members& members, Group& gr
             return HANARE_STATUS_OK;
         }
         if (status == HANARE_STATUS_STORE_FULL) continue;
-        if (layout.spares() != 0) members.lose(members[each]);
+        if (layout.spares() != 0) members.lose(members[each], layout.spares());
         last = status;
     }
-    return last;
+    // With one lost there may be too few: what it should have, redundancy makes up for.
+    if (members.lost() > layout.spares()) return last;
+    const auto place = members.place_on_lost(used);
+    if (!place) return last;
+    group.offer_place(role, *place);
+    return HANARE_STATUS_OK;
 }
 
 hanare_status SharedRoom::take(Member& member, uint32_t number, Place& place) noexcept {

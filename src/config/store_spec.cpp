@@ -78,6 +78,10 @@ std::vector<std::string_view> split(std::string_view list) {
     return parts;
 }
 
+bool has_parity(const StoreSpec& spec) {
+    return spec.kind == StoreKind::kParity || std::ranges::any_of(spec.members, has_parity);
+}
+
 // "K+1;" before the stores.
 Result<uint32_t> parse_parity(std::string_view text, std::string_view& list) {
     for (const uint32_t data : {2u, 4u, 8u}) {
@@ -109,7 +113,7 @@ Result<StoreSpec> parse_several(StoreKind kind, std::string_view text, std::stri
     }
     for (const std::string_view part : parts) {
         HANARE_TRY_ASSIGN(StoreSpec member, parse_spec(part, depth + 1));
-        if (kind == StoreKind::kParity && member.kind == StoreKind::kParity) {
+        if (kind == StoreKind::kParity && has_parity(member)) {
             return bad_spec(text, "has parity within parity");
         }
         spec.members.push_back(std::move(member));

@@ -87,6 +87,7 @@ TEST(StoreSpec, NamesSeveralStores) {
           "parity(tcp://a,tcp://b,tcp://c)", "parity(3+1;tcp://a,tcp://b,tcp://c,tcp://d)",
           "parity(4+1;tcp://a,tcp://b,tcp://c,tcp://d)", "mirror(tcp://a,tcp://b)?size=1G",
           "parity(2+1;parity(2+1;tcp://a,tcp://b,tcp://c),tcp://d,tcp://e)",
+          "parity(2+1;tier(parity(2+1;tcp://a,tcp://b,tcp://c),file:),tcp://d,tcp://e)",
           "tier(tier(tier(tier(tier(file:,file:),file:),file:),file:),file:)"}) {
         EXPECT_EQ(parse_store_spec(text).error().status, HANARE_STATUS_INVALID_ARGUMENT) << text;
     }

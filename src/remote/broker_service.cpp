@@ -15,6 +15,7 @@
 
 #include "fabric/tcp_link.hpp"
 #include "remote/broker_messages.hpp"
+#include "remote/server_connection.hpp"
 #include "sys/descriptor_passing.hpp"
 #include "sys/event.hpp"
 #include "sys/futex.hpp"
@@ -175,10 +176,10 @@ void BrokerService::State::hear(uint32_t number) {
 Result<fabric::TcpLink::Connected> BrokerService::State::connect(
     const BrokerQuestion& question) const {
     HANARE_TRY_ASSIGN(const std::string host, sys::look_up_host(question.host.data()));
-    return fabric::TcpLink::shake_hands_with({.host = host,
-                                              .port = question.port,
-                                              .secret = settings.secret,
-                                              .timeout_ms = settings.timeout_ms});
+    return connect_to_server({.host = host,
+                              .port = question.port,
+                              .secret = settings.secret,
+                              .timeout_ms = settings.timeout_ms});
 }
 
 // False: the line is of no more use.

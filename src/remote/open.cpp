@@ -6,6 +6,7 @@
 #include "fabric/secret.hpp"
 #include "remote/client_name.hpp"
 #include "remote/remote_store.hpp"
+#include "remote/server_connection.hpp"
 #include "sys/host_address.hpp"
 #include "sys/process_usage.hpp"
 
@@ -26,14 +27,15 @@ Result<std::unique_ptr<store::Store>> open_server_store(const config::StoreSpec&
         return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s: %s",
                     config::server_url(spec.server).c_str(), host.error().text);
     }
-    const auto connect = [&](Use use) {
+    const auto connect = [&](Use use) -> Result<std::unique_ptr<fabric::TcpLink>> {
         const bool may_spin = use == Use::kFaults && sys::allowed_cpus() > 1;
-        return fabric::TcpLink::connect(
-            {.host = *host,
-             .port = spec.server.port,
-             .secret = secret,
-             .spin_us = may_spin ? kSpin_us : 0,
-             .timeout_ms = static_cast<int>(options.server_timeout_ms)});
+        HANARE_TRY_ASSIGN(
+            auto connected,
+            connect_to_server({.host = *host,
+                               .port = spec.server.port,
+                               .secret = secret,
+                               .timeout_ms = static_cast<int>(options.server_timeout_ms)}));
+        return fabric::TcpLink::over(std::move(connected), may_spin ? kSpin_us : 0);
     };
     HANARE_TRY_ASSIGN(auto server,
                       Server::open({.address = config::server_url(spec.server),

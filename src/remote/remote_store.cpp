@@ -106,12 +106,15 @@ Result<store::SlotTable> RemoteStore::open_slots(uint64_t slot_bytes) {
 }
 
 hanare_status RemoteStore::cover(uint64_t end) noexcept {
+    if (end > managed_bytes()) return HANARE_STATUS_STORE_FULL;
     return end <= server_->bytes() ? HANARE_STATUS_OK : server_->grow(end);
 }
 
 // What others have written there since is not what was sealed here.
-void RemoteStore::renew(uint64_t offset, uint64_t bytes) noexcept {
-    if (seals_ != nullptr) seals_->release(offset, bytes);
+bool RemoteStore::renew(uint64_t offset, uint64_t bytes) noexcept {
+    if (seals_ == nullptr) return false;
+    seals_->release(offset, bytes);
+    return true;
 }
 
 hanare_status RemoteStore::note(hanare_status status) noexcept {

@@ -38,7 +38,7 @@ public:
     void release(uint64_t offset, uint64_t bytes) noexcept override;
     Result<store::SlotTable> open_slots(uint64_t slot_bytes) override;
     hanare_status cover(uint64_t end) noexcept override;
-    void renew(uint64_t offset, uint64_t bytes) noexcept override;
+    bool renew(uint64_t offset, uint64_t bytes) noexcept override;
     Result<void> take_part(uint32_t row) override { return server_->take_part(row); }
     bool fence(uint64_t rows) noexcept override { return server_->fence(rows); }
     bool prepare_fork(uint32_t row) noexcept override { return server_->prepare_fork(row); }

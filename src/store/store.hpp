@@ -18,6 +18,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "base/units.hpp"
 #include "store/slot_table.hpp"
 #include "sys/poll_set.hpp"
 
@@ -116,9 +117,11 @@ public:
     // Before a slot is used that ends there: all before can be read from now on, as zeros where
     // nothing was written.  Any thread, async-signal-safe.
     virtual hanare_status cover(uint64_t end) noexcept = 0;
-    // Before a slot is used that others may have had: whatever is there is of no use.  Any thread,
-    // async-signal-safe.
-    virtual void renew(uint64_t /*offset*/, uint64_t /*bytes*/) noexcept {}
+    // Before a slot is used that others may have had: whatever is there is of no use.  Whether it
+    // is read as zeros from now on.  Any thread, async-signal-safe.
+    virtual bool renew(uint64_t /*offset*/, uint64_t /*bytes*/) noexcept { return false; }
+    // What reserve() takes is this much, or a multiple.
+    virtual uint64_t unit_bytes() const noexcept { return kOsPageBytes; }
 
     // What processes that share slots need, by the rows of their table (one bit each), where they
     // do not have the store by their descriptors alone.  A store that is made of others hands all

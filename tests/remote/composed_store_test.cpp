@@ -3,6 +3,8 @@
 // Several stores as one: what is read is what was written last, whichever members are lost, leave
 // or come meanwhile, as far as the redundancy goes.
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -316,6 +318,41 @@ TEST_P(Composed, ADrainedMemberLosesNothing) {
         servers.push_back(start_server());
         ASSERT_TRUE(store->add(connect(*servers.back())).has_value());
     }
+}
+
+// HANARE_TEST_DRAINS says how many.
+TEST(ComposedDrains, OfABusyServerLoseNothing) {
+    const char* const given = std::getenv("HANARE_TEST_DRAINS");
+    const uint32_t drains = given != nullptr ? static_cast<uint32_t>(std::atoi(given)) : 20;
+    // As many as a store can have seen.
+    constexpr uint32_t kOfOneStore = Members::kMembersMax - 1;
+    const uint64_t seed = sys::testing::test_seed();
+    uint32_t done = 0;
+    while (done < drains && !testing::Test::HasFailure()) {
+        Servers servers;
+        servers.push_back(start_server(64 * kMiB));
+        std::vector<std::unique_ptr<store::Store>> members;
+        members.push_back(connect(*servers.back()));
+        const auto store = ComposedStore::open(Layout::list(), std::move(members)).value();
+        auto& composed = static_cast<ComposedStore&>(*store);
+        Area area(*store, seed + done);
+        area.write_all();
+        for (uint32_t i = 0; i < kOfOneStore && done < drains; ++i, ++done) {
+            servers.push_back(start_server(64 * kMiB));
+            ASSERT_TRUE(composed.add(connect(*servers.back())).has_value());
+            servers[i]->drain();
+            composed.members().note_change();  // it need not wait until it is asked
+            const auto has_left = [&] {
+                area.write_some(1);
+                area.read_some(1);
+                return composed.members()[i].state() == Member::State::kGone;
+            };
+            ASSERT_TRUE(comes_true(has_left)) << "drain " << done;
+            servers[i].reset();
+        }
+        area.check_all();
+    }
+    std::printf("%u drains\n", done);
 }
 
 TEST(ComposedList, IsFilledInOrder) {

@@ -257,6 +257,93 @@ class Forks(Base):
                 self.assertEqual(result[:2], expected[:2], result[2])
 
 
+class Several(Base):
+    """Several stores as one."""
+
+    @contextlib.contextmanager
+    def several(self, count, secret=None, memory="256M"):
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(self.serving(memory, secret)) for _ in range(count)]
+
+    def specs(self, servers):
+        a, b, c = (server.url for server in servers)
+        return {"tier": f"tier({a}?size=32M,{b})",
+                "before_file": f"tier({a}?size=32M,file:{self.place})",
+                "mirror": f"mirror({a},{b})",
+                "parity": f"parity(2+1;{a},{b},{c})",
+                "nested": f"tier(mirror({a}?size=32M,{b}?size=32M),{c})"}
+
+    def compare_all(self, *program, stores=("tier", "before_file", "mirror", "parity", "nested")):
+        expected = self.run_in_session(program)
+        self.assertEqual(expected[0], 0, expected[2])
+        for secret in (None, self.secret()):
+            with self.several(3, secret) as servers:
+                for name in stores:
+                    spec = self.specs(servers)[name]
+                    with self.subTest(store=name, secured=secret is not None):
+                        result = self.run_in_session(self.command(spec, *program, secret=secret))
+                        self.assertEqual(result[:2], expected[:2], result[2])
+                        self.assertRegex(result[2], r"\Ahanare: peak far memory [^\n]*\n\Z")
+                        self.assertGreater(self.totals()["written_bytes"], 0)
+                        for server in servers:
+                            self.assertTrue(self.comes_to_nothing(server, secret))
+
+    def test_script(self):
+        self.compare_all(sys.executable, "-S", "-c", SCRIPT.format(blocks=1000))
+
+    def test_children_killed_while_they_write(self):
+        self.compare_all(sys.executable, "-S", "-c", KILLED, "9", stores=("tier", "parity"))
+
+    def test_flags_are_an_order(self):
+        program = [sys.executable, "-S", "-c", SCRIPT.format(blocks=1000)]
+        expected = self.run_in_session(program)
+        with self.several(2) as (first, second):
+            command = self.command(first.url + "?size=32M", *program,
+                                   options=["--store", second.url])
+            result = self.run_in_session(command)
+            self.assertEqual(result[:2], expected[:2], result[2])
+
+    def test_one_is_lost(self):
+        script = SCRIPT.format(blocks=1500) + """
+import os
+def wait():
+    sys.stdin.readline()
+wait()
+if os.fork() == 0:
+    for at in order:
+        blocks[at] = seen.randbytes(1 << 16)
+    os._exit(0)
+print(os.wait()[1])
+for at in order:
+    digest.update(blocks[at])
+print(digest.hexdigest())
+"""
+        program = [sys.executable, "-S", "-c", script]
+        expected = self.run_in_session(program)
+        for lost, secret in enumerate((None, self.secret())):
+            for kind in ("mirror", "parity"):
+                with self.several(3, secret) as servers, \
+                     self.subTest(store=kind, lost=lost, secured=secret is not None):
+                    self.lose_one(self.specs(servers)[kind], servers[lost], program, secret,
+                                  expected[1])
+
+    def lose_one(self, spec, lost, program, secret, expected):
+        command = self.command(spec, *program, secret=secret)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True,
+                              env=clean_environment()) as process:
+            try:
+                output = "".join(process.stdout.readline() for _ in range(2))
+                lost.process.kill()
+                lost.process.wait()
+                rest, errors = process.communicate("\n", timeout=SECONDS)
+            finally:
+                process.kill()
+        self.assertEqual((process.returncode, output + rest), (0, expected), errors)
+        self.assertIn(f"warn: memory server {lost.url} has ended the connection", errors)
+        self.assertLessEqual(len(errors.splitlines()), 4, errors)
+
+
 class Failures(Base):
     def assert_refused(self, result, *words, status=2):
         self.assertEqual((result[0], result[1]), (status, ""), result[2])
