@@ -78,6 +78,19 @@ std::vector<std::string_view> split(std::string_view list) {
     return parts;
 }
 
+// What would be lost together is no redundancy.
+Result<void> check_distinct(std::string_view text, const std::vector<StoreSpec>& members) {
+    for (size_t i = 0; i < members.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) {
+            const std::string member = format_store_spec(members[i]);
+            if (member == format_store_spec(members[j])) {
+                return bad_spec(text, "names " + in_quotes(member) + " twice");
+            }
+        }
+    }
+    return {};
+}
+
 bool has_parity(const StoreSpec& spec) {
     return spec.kind == StoreKind::kParity || std::ranges::any_of(spec.members, has_parity);
 }
@@ -118,6 +131,7 @@ Result<StoreSpec> parse_several(StoreKind kind, std::string_view text, std::stri
         }
         spec.members.push_back(std::move(member));
     }
+    if (kind != StoreKind::kTier) HANARE_TRY(check_distinct(text, spec.members));
     return spec;
 }
 

@@ -83,7 +83,8 @@ TEST(StoreSpec, NamesSeveralStores) {
     EXPECT_EQ(parity->data, 2u);
     EXPECT_EQ(parity->members.size(), 4u);
     for (const char* text :
-         {"mirror(tcp://a)", "mirror()", "tier(tcp://a,tcp://b", "tier(tcp://a,)", "mirror(a,b)",
+         {"mirror(tcp://a)", "mirror()", "mirror(tcp://a,tcp://a)", "mirror(file:/x,file:/x)",
+          "tier(tcp://a,tcp://b", "tier(tcp://a,)", "mirror(a,b)",
           "parity(tcp://a,tcp://b,tcp://c)", "parity(3+1;tcp://a,tcp://b,tcp://c,tcp://d)",
           "parity(4+1;tcp://a,tcp://b,tcp://c,tcp://d)", "mirror(tcp://a,tcp://b)?size=1G",
           "parity(2+1;parity(2+1;tcp://a,tcp://b,tcp://c),tcp://d,tcp://e)",

@@ -217,6 +217,7 @@ Result<SlotTable> FileStore::open_slots(uint64_t slot_bytes) {
 // same; nobody shortens it.
 hanare_status FileStore::cover(uint64_t end) noexcept {
     if (end <= covered_bytes_.load(std::memory_order_relaxed)) return HANARE_STATUS_OK;
+    if (options_.size_bytes != 0 && end > managed_bytes(options_)) return HANARE_STATUS_STORE_FULL;
     constexpr uint64_t kStepBytes = 64 * kMiB;
     uint64_t wanted = round_up(end, kStepBytes);
     if (options_.size_bytes != 0) wanted = std::min(wanted, managed_bytes(options_));

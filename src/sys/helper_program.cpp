@@ -17,7 +17,8 @@
 namespace hanare::sys {
 namespace {
 
-constexpr int kOfTerminal[] = {SIGHUP, SIGINT, SIGQUIT};
+// That reach a whole process group: the helper ends with its standard input.
+constexpr int kOfGroups[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr size_t kLineBytesMax = 65536;
 
@@ -29,7 +30,7 @@ struct Ends {
 int prepare(const void* context) {
     const auto& ends = *static_cast<const Ends*>(context);
     if (dup2(ends.input, STDIN_FILENO) < 0 || dup2(ends.output, STDOUT_FILENO) < 0) return errno;
-    for (const int number : kOfTerminal) std::signal(number, SIG_IGN);
+    for (const int number : kOfGroups) std::signal(number, SIG_IGN);
     return 0;
 }
 

@@ -21,16 +21,17 @@ int64_t coarse_seconds() noexcept {
 }
 
 void say_why(telemetry::RawLine& line, const Region& region, hanare_status status) noexcept {
+    const bool is_of_store = status == HANARE_STATUS_STORE_FULL || status == HANARE_STATUS_STORE_IO;
+    if (const char* const why = is_of_store ? region.pager->store().trouble() : nullptr) {
+        line.text(why);
+        return;
+    }
     switch (status) {
         case HANARE_STATUS_CORRUPT:
             line.text("the block came back from the store different from what was written");
             break;
         case HANARE_STATUS_STORE_FULL: line.text("the store has no room left"); break;
         case HANARE_STATUS_STORE_IO:
-            if (const char* const why = region.pager->store().trouble(); why != nullptr) {
-                line.text(why);
-                break;
-            }
             line.text("the store failed, errno ");
             line.signed_decimal(region.pager->store().last_errno());
             break;
