@@ -31,7 +31,8 @@ help:
 	@echo 'make test-programs       programs of Debian and PyPI: plain, hanare run, swap; an hour'
 	@echo '                         and more (PROGRAMS_FLAGS=..., see tests/programs/README.md)'
 	@echo 'make test-servers        1000 drains of a busy memory server, 100 programs each with and'
-	@echo '                         without redundancy whose server fails at random'
+	@echo '                         without redundancy whose server fails at random; a matrix of'
+	@echo '                         1.27 times the memory on a server and in a file'
 	@echo 'make bench               benchmarks (BENCH_FLAGS=..., default --quick)'
 	@echo 'make install             into PREFIX (default /usr/local), below DESTDIR if set'
 	@echo 'make format              clang-format over all sources; check-format only tells'
@@ -94,9 +95,11 @@ test-programs: bootstrap-programs release
 
 test-servers: bootstrap
 	@cmake --preset release
-	@$(BUILD) release --target hanare_remote_pools_test
+	@$(BUILD) release --target hanare_remote_pools_test hanare_cli example_matv
 	@HANARE_TEST_RUNS=100 HANARE_TEST_DRAINS=1000 build/release/tests/remote/hanare_remote_pools_test \
 	    --gtest_filter='RandomFaults.*:ComposedDrains.*'
+	@python3 -B tests/remote/larger_than_memory.py --hanare build/release/cli/hanare \
+	    --matv build/release/examples/example_matv
 
 bench: bootstrap
 	@cmake --preset release
