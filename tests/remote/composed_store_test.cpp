@@ -47,7 +47,7 @@ std::unique_ptr<store::Store> connect(const server::MemoryServer& server) {
     spec.kind = config::StoreKind::kServer;
     spec.server = {"127.0.0.1", server.port()};
     config::Options options;
-    options.server_timeout_ms = 1000;
+    options.server_timeout_ms = 3000;
     return remote::open_server_store(spec, options).value();
 }
 
