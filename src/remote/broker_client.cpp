@@ -43,12 +43,20 @@ Result<std::unique_ptr<BrokerClient>> BrokerClient::open(const std::string& plac
     server.host.copy(question.host.data(), server.host.size());
     question.port = server.port;
     const auto user = static_cast<uid_t>(std::strtoul(place.c_str() + user_at + 1, nullptr, 10));
-    auto line = sys::connect_local(place.substr(0, user_at), user);
+    std::unique_ptr<BrokerClient> client(
+        new BrokerClient(place.substr(0, user_at), user, question, timeout_ms));
+    HANARE_TRY(client->open_line());
+    return client;
+}
+
+Result<void> BrokerClient::open_line() {
+    auto line = sys::connect_local(address_, user_);
     if (!line) {
         return fail(HANARE_STATUS_STORE_UNAVAILABLE, "`hanare run` is not to be reached: %s",
                     line.error().text);
     }
-    return std::unique_ptr<BrokerClient>(new BrokerClient(std::move(*line), question, timeout_ms));
+    line_ = std::move(*line);
+    return {};
 }
 
 Result<std::unique_ptr<fabric::TcpLink>> BrokerClient::connect(uint32_t spin_us) {
@@ -67,8 +75,10 @@ void BrokerClient::become_child() noexcept {
     line_ = sys::FileDescriptor(childs_line_.release());
 }
 
-// An answer that comes too late would be taken for the next: the line ends with it.
+// An answer that comes too late would be taken for the next: the line ends with it, and the next
+// question has another.
 Result<fabric::TcpLink::Connected> BrokerClient::ask(bool wants_line) {
+    if (!line_.is_open()) HANARE_TRY(open_line());
     question_.wants_line = wants_line ? 1 : 0;
     if (const int error =
             sys::send_message(line_.number(), std::as_bytes(std::span(&question_, 1)));

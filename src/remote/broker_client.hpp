@@ -4,6 +4,8 @@
 // asked for connections to a memory server, also for children before they are forked.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 
@@ -31,10 +33,13 @@ public:
     void become_child() noexcept override;
 
 private:
-    BrokerClient(sys::FileDescriptor line, const BrokerQuestion& question, int timeout_ms)
-        : line_(std::move(line)), question_(question), timeout_ms_(timeout_ms) {}
+    BrokerClient(std::string address, uid_t user, const BrokerQuestion& question, int timeout_ms)
+        : address_(std::move(address)), user_(user), question_(question), timeout_ms_(timeout_ms) {}
+    Result<void> open_line();
     Result<fabric::TcpLink::Connected> ask(bool wants_line);
 
+    const std::string address_;
+    const uid_t user_;
     sys::FileDescriptor line_;
     sys::FileDescriptor childs_line_;  // around a fork
     BrokerQuestion question_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Connections that another process makes (remote/broker_service.hpp), to a real server.
+#include <csignal>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "lease/ask.hpp"
 #include "remote/broker_client.hpp"
 #include "remote/broker_service.hpp"
+#include "remote/server_process.hpp"
 #include "server/memory_server.hpp"
 #include "sys/clock.hpp"
 
@@ -105,6 +107,24 @@ TEST_P(BrokerTest, SaysWhyThereIsNoConnection) {
     ASSERT_FALSE(link);
     EXPECT_NE(std::string(link.error().text).find("cannot connect to 127.0.0.1"), std::string::npos)
         << link.error().text;
+}
+
+// A server that is stopped keeps the broker longer than the client waits.
+TEST(Broker, ALateAnswerIsNotTheLast) {
+    constexpr int kPatience_ms = 50;
+    const fabric::Secret secret = fabric::Secret::make().value();
+    const test::ServerProcess server(64 * kMiB, 0, secret);
+    const auto service = BrokerService::open({.secret = secret, .timeout_ms = kTimeoutMs}).value();
+    ASSERT_TRUE(service->start());
+    const auto broker =
+        BrokerClient::open(service->place(), {.host = "127.0.0.1", .port = server.port()},
+                           kPatience_ms)
+            .value();
+    server.send(SIGSTOP);
+    EXPECT_FALSE(broker->connect(0));
+    server.send(SIGCONT);
+    const uint64_t end_ns = sys::now_ns() + 20'000'000'000;
+    while (!broker->connect(0)) ASSERT_LT(sys::now_ns(), end_ns);
 }
 
 TEST_P(BrokerTest, IsMissedWhenItIsGone) {
