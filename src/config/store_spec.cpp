@@ -62,7 +62,7 @@ Result<uint64_t> parse_parameters(std::string_view text, std::string_view parame
 
 Result<StoreSpec> parse_spec(std::string_view text, size_t depth);
 
-// What lies between commas, but for those within parentheses.
+// What lies between commas, but for those within parentheses, and for blanks before it.
 std::vector<std::string_view> split(std::string_view list) {
     std::vector<std::string_view> parts;
     size_t begin = 0;
@@ -72,7 +72,7 @@ std::vector<std::string_view> split(std::string_view list) {
         if (list[i] == ')') --depth;
         if (list[i] != ',' || depth != 0) continue;
         parts.push_back(list.substr(begin, i - begin));
-        begin = i + 1;
+        begin = std::min(list.find_first_not_of(' ', i + 1), list.size());
     }
     parts.push_back(list.substr(begin));
     return parts;

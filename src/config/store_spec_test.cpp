@@ -77,7 +77,7 @@ TEST(StoreSpec, NamesSeveralStores) {
     EXPECT_EQ(nested->members[0].members.size(), 2u);
     EXPECT_EQ(nested->members[1].directory, "/x(,)y");
 
-    const auto parity = parse_store_spec("parity(2+1;tcp://a,tcp://b,tcp://c,tcp://spare)");
+    const auto parity = parse_store_spec("parity(2+1;tcp://a, tcp://b,  tcp://c,tcp://spare)");
     ASSERT_TRUE(parity.has_value());
     EXPECT_EQ(parity->kind, StoreKind::kParity);
     EXPECT_EQ(parity->data, 2u);

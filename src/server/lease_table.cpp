@@ -168,12 +168,17 @@ hanare_status LeaseTable::open_lease(uint64_t caller, const lease::Question& ask
         }
         return HANARE_STATUS_LIMIT;
     }
+    const size_t tenant = tenant_of(caller);
+    // Of a tenant, his part: none keeps the others out.
+    if (tenant != 0 && leases_of(tenant) >= leases_max_ / tenants_.size()) {
+        return HANARE_STATUS_LIMIT;
+    }
     Lease fresh;
     if (!sys::fill_random(std::as_writable_bytes(std::span(&fresh.key, 1)))) {
         return HANARE_STATUS_SYSTEM;
     }
     fresh.client.assign(asked.client, strnlen(asked.client, sizeof asked.client));
-    fresh.tenant = tenant_of(caller);
+    fresh.tenant = tenant;
     fresh.begin_ns = sys::now_ns();
     const uint64_t number = leases_opened_ + 1;
     const auto lease = leases_.try_emplace(number, std::move(fresh)).first;
@@ -316,6 +321,11 @@ bool LeaseTable::caller_came(uint64_t caller, size_t secret) noexcept {
         return false;
     }
     return true;
+}
+
+size_t LeaseTable::leases_of(size_t tenant) const noexcept {
+    return static_cast<size_t>(std::ranges::count_if(
+        leases_, [&](const auto& each) { return each.second.tenant == tenant; }));
 }
 
 size_t LeaseTable::tenant_of(uint64_t caller) const noexcept {

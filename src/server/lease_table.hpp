@@ -122,6 +122,7 @@ private:
     bool keep(uint64_t caller, uint64_t number, uint32_t& connections) HANARE_REQUIRES(lock_);
     void end(Leases::iterator lease) noexcept HANARE_REQUIRES(lock_);
     Leases::iterator find(const lease::LeaseId& id, size_t tenant) noexcept HANARE_REQUIRES(lock_);
+    size_t leases_of(size_t tenant) const noexcept HANARE_REQUIRES(lock_);
     size_t tenant_of(uint64_t caller) const noexcept HANARE_REQUIRES(lock_);
     // How much more the lease may get, whatever there is.
     uint64_t allowance_of(const Lease& lease) const noexcept HANARE_REQUIRES(lock_);

@@ -276,6 +276,22 @@ TEST_F(LeaseTableTest, TenantsSeeTheirOwn) {
     EXPECT_GE(table->status().tenants[1].leased_bytes, kUnit);
 }
 
+TEST_F(LeaseTableTest, TenantsLeaveLeasesToOthers) {
+    open(kGiB, {.leases_max = 30, .tenants = {{.name = "a"}, {.name = "b"}}});
+    ASSERT_TRUE(table->caller_came(11, 1));
+    ASSERT_TRUE(table->caller_came(12, 1));
+    ASSERT_TRUE(table->caller_came(13, 2));
+    for (int i = 0; i < 5; ++i) opened(11);
+    for (int i = 0; i < 5; ++i) opened(12);
+    for (const uint64_t caller : {11, 12}) {
+        EXPECT_EQ(ask(caller, {.what = Ask::kOpen, .lease = {}}).status, HANARE_STATUS_LIMIT);
+    }
+    for (int i = 0; i < 10; ++i) opened(13);
+    for (int i = 0; i < 10; ++i) opened(10);
+    table->caller_left(12);
+    EXPECT_EQ(ask(11, {.what = Ask::kOpen, .lease = {}}).status, HANARE_STATUS_OK);
+}
+
 TEST_F(LeaseTableTest, WhatTenantsAreTold) {
     open(kGiB, {.tenants = {{.name = "sixteen-letters!", .quota_bytes = 8 * kUnit}}});
     ASSERT_TRUE(table->caller_came(11, 1));
