@@ -91,7 +91,44 @@ void answer_statistics(control::Answer& answer, void* context) {
     tell_sums(answer, control);
     answer.close('}');
 }
-constexpr control::Request kRequests[] = {{control::kStatistics, answer_statistics}};
+
+bool add_store(control::Answer& answer, std::string_view spec, void* context) {
+    auto& control = *static_cast<Control*>(context);
+    uint64_t asked = 0;
+    for (auto* entry = control.pools.front(); entry != nullptr;
+         entry = control.pools.after(entry)) {
+        if (entry->pool->ask_to_add(spec)) ++asked;
+    }
+    if (asked == 0) {
+        answer.text(
+            "no pool here has a store of several (tier, mirror or parity) that can take one "
+            "more now");
+        return false;
+    }
+    answer.open('{').member("pools", asked).close('}');
+    return true;
+}
+
+// Of all pools: whether one is still about it, and what is wrong with the last that has failed.
+void answer_added(control::Answer& answer, void* context) {
+    auto& control = *static_cast<Control*>(context);
+    uint64_t waiting = 0;
+    const char* wrong = "";
+    for (auto* entry = control.pools.front(); entry != nullptr;
+         entry = control.pools.after(entry)) {
+        const char* const outcome = entry->pool->added_store();
+        if (outcome == nullptr) {
+            ++waiting;
+        } else if (*outcome != '\0') {
+            wrong = outcome;
+        }
+    }
+    answer.open('{').member("waiting", waiting).member("wrong", std::string_view(wrong)).close('}');
+}
+
+constexpr control::Request kRequests[] = {{control::kStatistics, answer_statistics},
+                                          {control::kAdd, nullptr, add_store},
+                                          {control::kAdded, answer_added}};
 
 // In the thread of a keeper, which may have been relieved meanwhile.
 void serve() noexcept {

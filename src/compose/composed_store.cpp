@@ -23,7 +23,8 @@ void close_surely(Group& group) noexcept {
 }  // namespace
 
 Result<std::unique_ptr<store::Store>> ComposedStore::open(
-    const Layout& layout, std::vector<std::unique_ptr<store::Store>> members, Healing healing) {
+    const Layout& layout, std::vector<std::unique_ptr<store::Store>> members, Healing healing,
+    OpenMember open_member) {
     if (members.size() < layout.total) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
                     "%zu stores are too few: with this redundancy there have to be %u",
@@ -36,7 +37,7 @@ Result<std::unique_ptr<store::Store>> ComposedStore::open(
         new ComposedStore(layout, std::move(groups), std::move(lanes)));
     for (auto& member : members) HANARE_TRY(store->members_.add(std::move(member)));
     if (healing == Healing::kByThread) {
-        HANARE_TRY(store->healer_.start());
+        HANARE_TRY(store->healer_.start(std::move(open_member)));
     } else {
         store->members_.say_what_is_lost();
     }

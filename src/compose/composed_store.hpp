@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -31,13 +32,14 @@ namespace hanare::compose {
 
 class ComposedStore final : public store::Store {
 public:
-    // Whether a thread makes up for members that are lost or leave; else only what redundancy there
-    // is serves, and a line says that a member is lost.
+    // Whether a thread makes up for members that are lost or leave, and opens those that are asked
+    // for; else only what redundancy there is serves, and a line says that a member is lost.
     enum class Healing { kByThread, kNone };
+    using OpenMember = Healer::OpenMember;
     // INVALID_ARGUMENT: fewer members than a group has chunks.
     static Result<std::unique_ptr<store::Store>> open(
         const Layout& layout, std::vector<std::unique_ptr<store::Store>> members,
-        Healing healing = Healing::kByThread);
+        Healing healing = Healing::kByThread, OpenMember open_member = {});
     ~ComposedStore() override;
 
     Result<uint64_t> reserve(uint64_t bytes) override;
@@ -62,6 +64,8 @@ public:
     bool prepare_fork(uint32_t row) noexcept override;
     void finish_fork() noexcept override;
     void become_child() noexcept override;
+    bool ask_to_add(std::string_view spec) noexcept override { return healer_.ask_to_add(spec); }
+    const char* added() const noexcept override { return healer_.added(); }
     void abandon_in_child() noexcept override;
 
     // One more store, filled after all others; what has lost its redundancy gets it back there.

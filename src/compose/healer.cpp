@@ -25,7 +25,8 @@ constexpr size_t kCopyBytes = 256 * kKiB;
 
 }  // namespace
 
-Result<void> Healer::start() {
+Result<void> Healer::start(OpenMember open_member) {
+    open_member_ = std::move(open_member);
     HANARE_TRY_ASSIGN(buffer_, sys::Mapping::reserve(kCopyBytes, kOsPageBytes));
     const sys::SignalBlock inherited_by_the_thread;
     const auto body = [](void* self) -> void* {
@@ -85,6 +86,7 @@ void Healer::tell_listeners() noexcept {
 void Healer::loop() noexcept {
     while (!is_stopping_.load()) {
         const uint32_t seen = members_.changes().load();
+        add_wanted();
         look_for_leavers();
         int sleep_ms = kAskMs;
         if (may_be_needed()) {
@@ -96,6 +98,23 @@ void Healer::loop() noexcept {
         if (is_stopping_.load()) break;
         sys::futex_wait(members_.changes(), seen, sleep_ms);
     }
+}
+
+bool Healer::ask_to_add(std::string_view spec) noexcept {
+    if (!is_running_ || !open_member_ || !addition_.ask(spec)) return false;
+    members_.note_change();
+    return true;
+}
+
+void Healer::add_wanted() noexcept {
+    const std::string spec(addition_.wanted());
+    if (spec.empty()) return;
+    auto store = open_member_(spec);
+    const auto added = store ? members_.add(std::move(*store)) : std::unexpected(store.error());
+    if (added) {
+        telemetry::log(LogLevel::kInfo, "store %.200s has been added", spec.c_str());
+    }
+    addition_.finish(added ? "" : added.error().text);
 }
 
 // And for those that have ended without being used.

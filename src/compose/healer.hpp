@@ -9,9 +9,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "compose/addition.hpp"
 #include "compose/group_io.hpp"
 #include "compose/group_table.hpp"
 #include "compose/layout.hpp"
@@ -26,7 +31,10 @@ public:
         : layout_(layout), groups_(groups), members_(members), io_(io) {}
     ~Healer() { stop(); }
 
-    Result<void> start();
+    // From a SPEC; in the healer's thread.
+    using OpenMember =
+        std::function<Result<std::unique_ptr<store::Store>>(const std::string& spec)>;
+    Result<void> start(OpenMember open_member);
     void
     stop() noexcept;  // after a chunk, or the answer of a server, which may take its time limit
 
@@ -45,6 +53,10 @@ public:
     bool add_listener(Listener& listener) noexcept;
     void remove_listener(Listener& listener) noexcept;
 
+    // As in store::Store; false if it does not run or cannot open any.  Any thread.
+    bool ask_to_add(std::string_view spec) noexcept;
+    const char* added() const noexcept { return addition_.outcome(); }
+
     // Chunks moved so far.  Any thread.
     uint64_t moved() const noexcept { return moved_.load(); }
     // Nothing that has happened up to now is left to be done.  Any thread.
@@ -55,6 +67,7 @@ private:
     enum class Outcome { kNothing, kMoved, kNoRoom, kBusy, kFailed };
 
     void loop() noexcept;
+    void add_wanted() noexcept;
     void look_for_leavers() noexcept;
     bool may_be_needed() noexcept;
     uint64_t lost_chunks() const noexcept;
@@ -75,6 +88,8 @@ private:
     pthread_t thread_{};
     bool is_running_ = false;
     std::atomic<bool> is_stopping_{false};
+    OpenMember open_member_;
+    Addition addition_;
     std::atomic<uint64_t> groups_end_{0};
     std::atomic<uint64_t> moved_{0};
     std::atomic<uint32_t> healed_changes_{0};  // of Members, as far as it has dealt with them

@@ -37,7 +37,13 @@ Result<std::unique_ptr<store::Store>> open_store(const config::StoreSpec& spec,
         HANARE_TRY_ASSIGN(auto one, open_store(member, options, open_server, healing));
         members.push_back(std::move(one));
     }
-    return ComposedStore::open(layout_of(spec, options.block_bytes), std::move(members), healing);
+    const auto open_member = [options, open_server, healing](
+                                 const std::string& text) -> Result<std::unique_ptr<store::Store>> {
+        HANARE_TRY_ASSIGN(const config::StoreSpec wanted, config::parse_store_spec(text));
+        return open_store(wanted, options, open_server, healing);
+    };
+    return ComposedStore::open(layout_of(spec, options.block_bytes), std::move(members), healing,
+                               open_member);
 }
 
 }  // namespace hanare::compose

@@ -13,6 +13,10 @@ namespace hanare::control {
 inline constexpr std::string_view kProtocolName = "hanare/";
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr std::string_view kStatistics = "statistics";
+// With a SPEC: one more store for the pools of the process that have several.
+inline constexpr std::string_view kAdd = "add";
+// What has become of the last one.
+inline constexpr std::string_view kAdded = "added";
 
 struct RequestLine {
     uint32_t version = 0;

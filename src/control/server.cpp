@@ -164,10 +164,18 @@ bool Server::respond(Answer& body, std::string_view line, void* context) const n
         body.decimal(kProtocolVersion).text(" is");
         return false;
     }
+    const std::string_view name = request->name.substr(0, request->name.find(' '));
     for (const Request& known : requests_) {
-        if (known.name != request->name) continue;
-        known.answer(body, context);
-        if (body.is_complete()) return true;
+        const bool takes_argument = known.carry_out != nullptr;
+        if (known.name != (takes_argument ? name : request->name)) continue;
+        bool is_good = true;
+        if (takes_argument) {
+            const std::string_view rest = request->name.substr(name.size());
+            is_good = known.carry_out(body, rest.substr(rest.empty() ? 0 : 1), context);
+        } else {
+            known.answer(body, context);
+        }
+        if (body.is_complete()) return is_good;
         body.clear();
         body.text("the answer is too long");
         return false;

@@ -24,6 +24,9 @@ namespace hanare::control {
 struct Request {
     std::string_view name;
     void (*answer)(Answer& answer, void* context);
+    // Instead, where the name is followed by a blank and an argument: false if the answer is what
+    // is wrong with it.
+    bool (*carry_out)(Answer& answer, std::string_view argument, void* context) = nullptr;
 };
 
 class Server {

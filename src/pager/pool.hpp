@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -110,6 +111,9 @@ public:
 
     const char* engine_name() const { return engine_->name(); }
     std::string describe_store() const { return store_->describe(); }
+    // As store::Store has them.
+    bool ask_to_add(std::string_view spec) noexcept { return store_->ask_to_add(spec); }
+    const char* added_store() const noexcept { return store_->added(); }
 
 private:
     struct Leave {

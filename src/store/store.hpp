@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "base/units.hpp"
@@ -154,6 +155,12 @@ public:
     // What is wrong with the store, in words, if transfers failed for a reason that is no errno
     // value of a file's; else nullptr.  Lives as long as the store; async-signal-safe.
     virtual const char* trouble() const noexcept { return nullptr; }
+    // One more member, by its SPEC, of a store that is made of several: opened by another thread.
+    // False: it has none, or waits for one already.  Any thread; never waits, nothing allocates.
+    virtual bool ask_to_add(std::string_view /*spec*/) noexcept { return false; }
+    // What has become of that: nullptr while it is under way, "" when it is there (or nothing was
+    // asked for), else what is wrong; as long as nothing else is asked for.
+    virtual const char* added() const noexcept { return ""; }
     // Whether what it keeps should move elsewhere, as it is about to end.  May ask it, and wait for
     // the answer.  Any thread.
     virtual bool wants_to_leave() noexcept { return false; }

@@ -78,8 +78,10 @@ TEST_F(BadOpenTest, StoreSpecs) {
         config_.store = spec;
         EXPECT_TRUE(open_fails(HANARE_STATUS_INVALID_ARGUMENT, {spec}, config_)) << spec;
     }
-    config_.store = "mirror(file:/a,file:/b)";
-    EXPECT_TRUE(open_fails(HANARE_STATUS_NOT_SUPPORTED, {"mirror(", "file:DIR"}, config_));
+    config_.store = "mirror(file:/var/tmp)";
+    EXPECT_TRUE(open_fails(HANARE_STATUS_INVALID_ARGUMENT, {"mirror(", "file:DIR"}, config_));
+    config_.store = "mirror(file:/no/such/place,file:/var/tmp)";
+    EXPECT_TRUE(open_fails(HANARE_STATUS_STORE_UNAVAILABLE, {"/no/such/place"}, config_));
     config_.store = "tcp://127.0.0.1:1";
     EXPECT_TRUE(open_fails(HANARE_STATUS_STORE_UNAVAILABLE, {"tcp://127.0.0.1:1"}, config_));
 }

@@ -203,11 +203,43 @@ class Pools(Base):
         self.assertIn(number, self.processes(XDG_RUNTIME_DIR=""))
         self.assertEqual(os.listdir(self.runtime), [])
 
+    def add(self, number, spec):
+        return subprocess.run([HANARE, "pool", "add", str(number), spec], capture_output=True,
+                              text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+                              env=self.environment())
+
+    def test_stores_are_added(self):
+        places = [os.path.join(self.store, name) for name in ("a", "b", "c")]
+        for place in places:
+            os.makedirs(place, exist_ok=True)
+        spec = f"tier(file:{places[0]},file:{places[1]})"
+        number = self.start(POOLS, environment={"HANARE_STORE": spec}).number()
+        added = self.add(number, f"file:{places[2]}")
+        self.assertEqual((added.returncode, added.stderr), (0, ""))
+        self.assertEqual(added.stdout, f"process {number}: file:{places[2]} has been added\n")
+        for wrong, why in (("file:/no/such/place", "does not exist"),
+                           ("tcp://127.0.0.1:1", "cannot connect"),
+                           ("nonsense", "is of no known kind")):
+            refused = self.add(number, wrong)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn(why, refused.stderr)
+            self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
+        self.assertEqual(self.add(number, f"file:{places[2]}").returncode, 0)
+
+    def test_what_cannot_have_another_store(self):
+        number = self.start(POOLS).number()
+        refused = self.add(number, f"file:{self.store}")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("no pool here has a store of several", refused.stderr)
+        nobody = self.add(1, f"file:{self.store}")
+        self.assertEqual(nobody.returncode, 2, nobody.stderr)
+        self.assertIn("process 1 has no pool of the C API", nobody.stderr)
+
     def test_unknown_requests(self):
         number = self.start(POOLS).number()
         name = f"pools-{number}.sock"
         self.assertTrue(self.request(name, b"hanare/1 statistics\n").startswith(b"hanare/1 ok "))
-        for line, text in ((b"hanare/1 stat\n", b'unknown request "stat"; known are: statistics'),
+        for line, text in ((b"hanare/1 stat\n", b'unknown request "stat"; known are: statistics add added'),
                            (b"hanare/9 statistics\n", b"version 9 is not spoken here, version 1 is"),
                            (b"statistics\n", b"not a request: it is one line, 'hanare/1 REQUEST'")):
             self.assertEqual(self.request(name, line),
