@@ -44,6 +44,8 @@ typedef struct hanare_pool_options {
      * `secret_file` (HANARE_SECRET_FILE) the two recognise each other by its secret, and blocks are
      * sealed: the server can neither read nor change nor replay them.  Without, only a server on
      * this machine is spoken to.  With a size that much is reserved at once, and no more later.
+     * Or several stores as one: "tier(A,B)", "mirror(A,B)", "parity(4+1;A,B,C,D,E)"
+     * (docs/servers.md, "Several servers").
      * Default: a file in $TMPDIR, else /var/tmp. */
     const char *store;
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
