@@ -215,6 +215,12 @@ Finding check_store(const Options& options, const Platform& platform) {
         finding.use = "keeps absent blocks there; `hanare status` says whether it is up";
         return finding;
     }
+    if (spec && spec->kind != config::StoreKind::kFile) {
+        finding.found = config::format_store_spec(*spec);
+        finding.use =
+            "keeps absent blocks in all of them; hanare run says whether they can be used";
+        return finding;
+    }
     const auto report = spec ? sys::probe_directory(spec->directory)
                              : Result<sys::DirectoryReport>(std::unexpected(spec.error()));
     if (!report) {

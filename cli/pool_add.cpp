@@ -91,10 +91,14 @@ void add_pool(CLI::App& app) {
     CLI::App* const command = pool->add_subcommand(
         "add", "one more store for the pools of a process whose store is made of several");
     const auto wanted = std::make_shared<Wanted>();
-    command->add_option("PID", wanted->process_id, "of the process, as hanare ps tells it")
-        ->required();
-    command->add_option("SPEC", wanted->spec, "of the store, as for --store")->required();
+    command->add_option("PID", wanted->process_id, "of the process, as hanare ps tells it");
+    command->add_option("SPEC", wanted->spec, "of the store, as for --store");
     set_run(*command, [wanted] {
+        if (wanted->process_id <= 0 || wanted->spec.empty()) {
+            return report(fail(HANARE_STATUS_INVALID_ARGUMENT,
+                               "hanare pool add needs PID and SPEC; see hanare pool add --help")
+                              .error());
+        }
         const auto added = add(*wanted);
         if (!added) return report(added.error());
         std::printf("process %d: %s has been added\n", wanted->process_id, wanted->spec.c_str());

@@ -231,6 +231,11 @@ class Pools(Base):
         refused = self.add(number, f"file:{self.store}")
         self.assertEqual(refused.returncode, 2, refused.stderr)
         self.assertIn("no pool here has a store of several", refused.stderr)
+        short = subprocess.run([HANARE, "pool", "add", "1"], capture_output=True, text=True,
+                               check=False, timeout=60, env=self.environment())
+        self.assertEqual((short.returncode, short.stderr),
+                         (2, "hanare: error: hanare pool add needs PID and SPEC; see hanare pool "
+                             "add --help\n"))
         nobody = self.add(1, f"file:{self.store}")
         self.assertEqual(nobody.returncode, 2, nobody.stderr)
         self.assertIn("process 1 has no pool of the C API", nobody.stderr)
