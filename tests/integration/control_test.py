@@ -56,6 +56,7 @@ class Base(unittest.TestCase):
     def setUp(self):
         place = tempfile.TemporaryDirectory(prefix=f"hanare-control-{os.getpid()}-", dir="/var/tmp")
         self.addCleanup(place.cleanup)
+        self.sessions = set()
         self.runtime = os.path.join(place.name, "runtime")
         self.store = os.path.join(place.name, "store")
         for folder in (self.runtime, self.store):
@@ -71,6 +72,7 @@ class Base(unittest.TestCase):
 
     def start(self, *command, environment=None, **more):
         told = Told(command, env=self.environment(**(environment or {})), **more)
+        self.sessions.add(told.process.pid)
         self.addCleanup(told.end)
         return told
 
@@ -93,11 +95,9 @@ class Base(unittest.TestCase):
     def may_be_ours(self, process):
         """Others have processes, too, which answer at nameless addresses, and may end meanwhile."""
         try:
-            environment = pathlib.Path(f"/proc/{process['process_id']}/environ").read_bytes()
-        except OSError:
-            told = json.dumps(process)
-            return self.store in told or '"store"' not in told
-        return not environment or self.store.encode() in environment
+            return os.getsid(process["process_id"]) in self.sessions
+        except ProcessLookupError:
+            return self.store in json.dumps(process)
 
     def wait_for(self, process_id, **environment):
         """What is told of the process: the attendant makes its socket by and by."""
