@@ -93,13 +93,16 @@ typedef struct hanare_alloc_options {
     /* A power of two from 4 KiB to 4 MiB; default: the pool's.  Engine segv-remap takes larger
      * ones, and says so, where the kernel allows too few mappings. */
     uint64_t block_bytes;
+    /* Where the region has to begin, a multiple of its block size, where nothing is mapped; NULL
+     * (default): anywhere. */
+    void *address;
 } hanare_alloc_options;
 
 /* Reserves `bytes` of far memory, zero-filled, aligned to the block size; room for it in the store
  * is reserved as well.  `options` may be NULL.
- * Errors: INVALID_ARGUMENT (zero or absurd size, bad block size), LIMIT (budget below 16 blocks of
- * this size; vm.max_map_count), STORE_FULL, STORE_IO (a memory server is lost), NO_MEMORY (address
- * space). */
+ * Errors: INVALID_ARGUMENT (zero or absurd size, bad block size or address), LIMIT (budget below
+ * 16 blocks of this size; vm.max_map_count), STORE_FULL, STORE_IO (a memory server is lost),
+ * NO_MEMORY (address space; something is mapped at the address). */
 HANARE_API hanare_status hanare_alloc(hanare_pool *pool, size_t bytes,
                                       const hanare_alloc_options *options, void **address);
 

@@ -144,7 +144,7 @@ hanare_status hanare_alloc(hanare_pool* pool, size_t bytes, const hanare_alloc_o
     if (address == nullptr) return report(null_argument(__func__, "address"));
     return on_pool(__func__, pool, [&](Pool& opened) -> Result<void> {
         HANARE_TRY_ASSIGN(const auto known, hanare::capi::copy_options("hanare_alloc", options));
-        HANARE_TRY_ASSIGN(void* const made, opened.alloc(bytes, known.block_bytes));
+        HANARE_TRY_ASSIGN(void* const made, opened.alloc(bytes, known.block_bytes, known.address));
         if (pool->serves_calls) {
             const auto added = hanare::intercept::region_memory().add(
                 reinterpret_cast<uintptr_t>(made), hanare::round_up(bytes, hanare::kOsPageBytes),

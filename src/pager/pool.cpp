@@ -37,6 +37,17 @@ Result<void> check_block_bytes(uint64_t block_bytes) {
                 static_cast<unsigned long long>(block_bytes));
 }
 
+// At `wanted`, unless that is nullptr.
+Result<sys::Mapping> map_region(uint64_t bytes, uint64_t block_bytes, std::byte* wanted) {
+    if (wanted == nullptr) return sys::Mapping::reserve(bytes, block_bytes);
+    if (reinterpret_cast<uintptr_t>(wanted) % block_bytes != 0) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "address: %p is not allowed; allowed are multiples of the block size, %s",
+                    static_cast<void*>(wanted), format_size(block_bytes).c_str());
+    }
+    return sys::Mapping::reserve_at(wanted, bytes);
+}
+
 }  // namespace
 
 Pool::Pool(const PoolOptions& options)
@@ -113,7 +124,7 @@ Result<void> Pool::check_unpinned() {
                 format_size(pinned).c_str());
 }
 
-Result<void*> Pool::alloc(uint64_t bytes, uint64_t block_bytes) {
+Result<void*> Pool::alloc(uint64_t bytes, uint64_t block_bytes, void* wanted) {
     if (block_bytes == 0) block_bytes = block_bytes_;
     HANARE_TRY(check_block_bytes(block_bytes));
     if (bytes == 0 || bytes > kRegionBytesMax || bytes / block_bytes >= UINT32_MAX) {
@@ -125,7 +136,8 @@ Result<void*> Pool::alloc(uint64_t bytes, uint64_t block_bytes) {
     }
     const sys::SignalBlock signals;
     const sys::LockGuard guard(lock_);
-    HANARE_TRY_ASSIGN(Region* const region, make_region(bytes, block_bytes));
+    HANARE_TRY_ASSIGN(Region* const region,
+                      make_region(bytes, block_bytes, static_cast<std::byte*>(wanted)));
     shrink_to_budget();
     return static_cast<void*>(region->begin());
 }
@@ -151,7 +163,7 @@ Result<uint64_t> Pool::choose_block_bytes(uint64_t bytes, uint64_t wanted) {
     return chosen;
 }
 
-Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
+Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes, std::byte* wanted) {
     HANARE_TRY_ASSIGN(block_bytes, choose_block_bytes(bytes, block_bytes));
     // What can throw comes before what would have to be undone.
     regions_.reserve(regions_.size() + 1);
@@ -163,7 +175,7 @@ Result<Region*> Pool::make_region(uint64_t bytes, uint64_t block_bytes) {
     const uint64_t rounded = round_up(bytes, block_bytes);
     region->block_count = static_cast<uint32_t>(rounded >> region->block_shift);
     HANARE_TRY_ASSIGN(region->frame_class, frames_.open_class(block_bytes, *engine_));
-    HANARE_TRY_ASSIGN(region->range, sys::Mapping::reserve(rounded, block_bytes));
+    HANARE_TRY_ASSIGN(region->range, map_region(rounded, block_bytes, wanted));
     HANARE_TRY(make_table(*region));
     if (engine_->shares_regions()) {
         HANARE_TRY_ASSIGN(region->file, sys::create_shared_memory(rounded));

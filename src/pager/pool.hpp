@@ -66,8 +66,8 @@ public:
     // BUSY while anything is pinned: the pool should not be destroyed then.
     Result<void> check_unpinned();
 
-    // block_bytes 0: the pool's.
-    Result<void*> alloc(uint64_t bytes, uint64_t block_bytes);
+    // block_bytes 0: the pool's.  `wanted`: where it has to be, unless nullptr.
+    Result<void*> alloc(uint64_t bytes, uint64_t block_bytes, void* wanted = nullptr);
     Result<void> free(void* address);
 
     // Memory of the program's own becomes a region: `range`, readable and writable, without pages.
@@ -132,7 +132,8 @@ private:
 
     explicit Pool(const PoolOptions& options);
 
-    Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes) HANARE_REQUIRES(lock_);
+    Result<Region*> make_region(uint64_t bytes, uint64_t block_bytes, std::byte* wanted)
+        HANARE_REQUIRES(lock_);
     Result<void> make_table(Region& region);
     void make_shelf(Region& region);
     Result<void> make_places(Region& region);

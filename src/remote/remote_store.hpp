@@ -50,6 +50,7 @@ public:
     std::unique_ptr<store::SharedTransfers> open_transfers(
         store::TransferCapacity capacity) override;
     std::string describe() const override;
+    bool authenticates() const noexcept override { return seals_ != nullptr; }
     int last_errno() const noexcept override { return last_errno_.load(); }
     const char* trouble() const noexcept override { return server_->trouble(); }
     bool wants_to_leave() noexcept override { return server_->is_draining(); }

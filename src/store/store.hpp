@@ -2,7 +2,7 @@
 //
 // Store: where absent blocks live.  A store is a flat range of bytes addressed by offset; the pager
 // reserves an extent per region and keeps block i of a region at extent + i * block_bytes.
-// Checksums are the pager's: a store only moves bytes.
+// Checksums are the pager's: a store only moves bytes, unless it authenticates them itself.
 //
 // Three ways in:
 //   read() and write()   synchronous, any thread, called from fault handlers: they neither
@@ -147,6 +147,10 @@ public:
     virtual Result<std::unique_ptr<IoChannel>> open_channel() = 0;
     // nullptr where they cannot be asynchronous.  Costs nothing before the first transfer.
     virtual std::unique_ptr<SharedTransfers> open_transfers(TransferCapacity capacity) = 0;
+
+    // Whether a read fails unless it brings what was written there last, so that it needs no
+    // checksum.
+    virtual bool authenticates() const noexcept { return false; }
 
     // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.
     virtual std::string describe() const = 0;

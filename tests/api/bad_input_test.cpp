@@ -145,7 +145,7 @@ TEST_F(BadOpenTest, EnvironmentValuesAreNamed) {
 class BadCallTest : public testing::Test {
 protected:
     hanare_status alloc(uint64_t bytes, uint64_t block_bytes = 0) {
-        const hanare_alloc_options options = {sizeof options, block_bytes};
+        const hanare_alloc_options options = {sizeof options, block_bytes, nullptr};
         void* address = const_cast<void*>(kUntouched);
         const hanare_status status = hanare_alloc(pool_.get(), bytes, &options, &address);
         EXPECT_TRUE(status == HANARE_STATUS_OK || address == kUntouched);

@@ -77,7 +77,7 @@ int FarPool::open_store_file() const {
 FarPool::~FarPool() { EXPECT_EQ(hanare_pool_close(pool_), HANARE_STATUS_OK) << last_error(); }
 
 std::byte* FarPool::alloc(uint64_t bytes, uint64_t block_bytes) {
-    const hanare_alloc_options options = {sizeof options, block_bytes};
+    const hanare_alloc_options options = {sizeof options, block_bytes, nullptr};
     void* address = nullptr;
     must(hanare_alloc(pool_, bytes, &options, &address));
     return static_cast<std::byte*>(address);

@@ -204,7 +204,7 @@ private:
     }
     void make_own() {
         const hanare_alloc_options options = {sizeof options,
-                                              plan_.block_bytes >> (random_.below(2) * 2)};
+                                              plan_.block_bytes >> (random_.below(2) * 2), nullptr};
         if (options.block_bytes < 4 * kKiB) return;
         own_bytes_ = 1 + random_.below(6 * plan_.block_bytes);
         void* memory = nullptr;

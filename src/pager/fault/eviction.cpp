@@ -251,6 +251,7 @@ void Pager::prepare_run(Frame& frame) noexcept {
     frame.io.offset = region.offset_of(frame.block) + first * region.part_bytes;
     frame.io.memory = memory;
     frame.io.bytes = parts * region.part_bytes;
+    if (!has_checksums_) return;
     uint32_t* checksums = region.checksums_of(frame.block) + first;
     for (uint64_t i = 0; i < parts; ++i) {
         const uint64_t start = i * region.part_bytes;

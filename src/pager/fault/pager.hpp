@@ -67,6 +67,7 @@ public:
           uint64_t block_bytes, bool may_spin, sys::Mapping buffers, sys::Mapping copies,
           sys::Mapping zeros)
         : store_(store),
+          has_checksums_(!store.authenticates()),
           engine_(engine),
           frames_(frames),
           read_ahead_blocks_(read_ahead_blocks),
@@ -389,6 +390,7 @@ private:
     void give_up_sparse(Frame& frame, uint32_t set = 0, uint32_t clear = 0) noexcept;
 
     store::Store& store_;
+    const bool has_checksums_;  // of what is in the store
     Engine& engine_;
     FrameTable& frames_;
     const uint32_t read_ahead_blocks_;

@@ -75,7 +75,6 @@ hanare_status Pager::copy_parts(Region& region, uint32_t index, uint64_t parts, 
                                 uint64_t to) noexcept {
     if (parts == 0) return HANARE_STATUS_OK;
     const BufferPool::Buffer buffer(copies_);
-    uint32_t* const checksums = region.checksums_of(index);
     std::array<uint32_t, kPartsMax> copied;
     hanare_status status = HANARE_STATUS_OK;
     for (uint64_t left = parts; left != 0; left &= left - 1) {
@@ -83,21 +82,23 @@ hanare_status Pager::copy_parts(Region& region, uint32_t index, uint64_t parts, 
         const uint64_t start = part * region.part_bytes;
         status = store_.read(from + start, buffer.memory(), region.part_bytes);
         if (status != HANARE_STATUS_OK) break;
-        if (part_checksum(buffer.memory(), region.part_bytes, from + start) != checksums[part]) {
+        if (has_checksums_ && part_checksum(buffer.memory(), region.part_bytes, from + start) !=
+                                  region.checksums_of(index)[part]) {
             count(region.counters.checksum_errors);
             return HANARE_STATUS_CORRUPT;
         }
         status = store_.write(to + start, buffer.memory(), region.part_bytes);
         if (status != HANARE_STATUS_OK) break;
+        if (!has_checksums_) continue;
         copied[part] = part_checksum(buffer.memory(), region.part_bytes, to + start);
     }
     if (status != HANARE_STATUS_OK) {
         count(region.counters.store_errors);
         return status;
     }
-    for (; parts != 0; parts &= parts - 1) {
+    for (; has_checksums_ && parts != 0; parts &= parts - 1) {
         const auto part = static_cast<uint32_t>(std::countr_zero(parts));
-        checksums[part] = copied[part];
+        region.checksums_of(index)[part] = copied[part];
     }
     return HANARE_STATUS_OK;
 }
