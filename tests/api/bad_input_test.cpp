@@ -210,6 +210,21 @@ TEST_F(BadCallTest, AllocBlockSizes) {
                            alloc(4 * kMiB, 4 * kMiB)));
 }
 
+TEST_F(BadCallTest, AllocAddresses) {
+    const auto alloc_at = [&](void* wanted) {
+        const hanare_alloc_options options = {sizeof options, kBlock, wanted};
+        void* address = const_cast<void*>(kUntouched);
+        const hanare_status status = hanare_alloc(pool_.get(), kBlock, &options, &address);
+        EXPECT_EQ(address, kUntouched);
+        return status;
+    };
+    EXPECT_TRUE(fails_with(HANARE_STATUS_INVALID_ARGUMENT, {"address: 0x", "block size"},
+                           alloc_at(region_ + kOsPageBytes)));
+    EXPECT_TRUE(fails_with(HANARE_STATUS_NO_MEMORY, {"address space at 0x", "File exists"},
+                           alloc_at(region_)));
+    EXPECT_EQ(pool_.stats().virtual_bytes, 11 * kBlock);
+}
+
 TEST_F(BadCallTest, TablesThatDoNotFitTheBudgetAreRefused) {
     // 256 GiB in blocks of 4 KiB need tables of 1 GiB; whichever limit is met first, it is told.
     const hanare_status status = alloc(256 * kGiB, 4 * kKiB);

@@ -52,6 +52,25 @@ TEST_P(RegionsTest, BlockSizesShareOneBudget) {
     }
 }
 
+// A whole block size away from what is mapped, and there again once it is free.
+TEST_P(RegionsTest, AtAWantedAddress) {
+    constexpr uint64_t kBytes = 8 * kMiB;
+    FarPool pool(setup(4 * kMiB), kFramesMin + 1, 256 * kKiB);
+    std::byte* const place = pool.alloc(kBytes, 256 * kKiB);
+    must(hanare_free(pool.get(), place));
+    for (int round = 0; round < 2; ++round) {
+        const hanare_alloc_options options = {sizeof options, 256 * kKiB, place};
+        void* address = nullptr;
+        must(hanare_alloc(pool.get(), kBytes, &options, &address));
+        ASSERT_EQ(address, place);
+        auto* const words = static_cast<uint64_t*>(address);
+        EXPECT_EQ(non_zeros(words, kBytes), 0u);
+        fill(words, kBytes, 7);
+        EXPECT_EQ(mismatches(words, kBytes, 7), 0u);
+        must(hanare_free(pool.get(), address));
+    }
+}
+
 // Small pieces of one region and another in turn: frames of one size are given up for the other.
 TEST_P(RegionsTest, SmallAndLargeBlocksAlternate) {
     constexpr uint64_t kLarge = kMiB;
