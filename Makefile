@@ -109,7 +109,7 @@ bench: bootstrap
 # What is installed, and nothing else, is built.
 install: bootstrap
 	@cmake --preset release
-	@$(BUILD) release --target hanare hanare_run_library hanare_cli
+	@$(BUILD) release --target hanare hanare_run_library hanare_cli hanare_cc
 	@cmake --install build/release --prefix $(PREFIX)
 
 FORMATTED = $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')

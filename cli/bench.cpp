@@ -3,7 +3,9 @@
 // `hanare bench NAME`: measurements next to what they are compared with, as tables and as JSON.
 #include <memory>
 
+#include "bench/dlm_sweep.hpp"
 #include "bench/pager_case.hpp"
+#include "cli/bench_dlm.hpp"
 #include "cli/bench_dlm_pagesize.hpp"
 #include "cli/bench_dlm_test1.hpp"
 #include "cli/bench_fabric.hpp"
@@ -107,6 +109,36 @@ void add_bench_dlm_test1(CLI::App& bench) {
     set_run(*test1, [flags] { return run_bench_dlm_test1(*flags); });
 }
 
+void add_bench_dlm(CLI::App& bench) {
+    CLI::App* dlm = bench.add_subcommand(
+        "dlm", "the DLM paper's programs by local part, block size and store, next to swap");
+    auto flags = std::make_shared<DlmFlags>();
+    dlm->add_option("--programs", flags->programs,
+                    "comma-separated, of " + bench::dlm_program_names() + " (default " +
+                        bench::default_dlm_programs(false) + ")");
+    dlm->add_option("--local-percent", flags->percents,
+                    "comma-separated local parts of the arrays (default 80,65,40,20,10)");
+    dlm->add_option("--blocks", flags->blocks, "comma-separated block sizes (default 64K,256K,1M)");
+    dlm->add_option("--stores", flags->stores,
+                    "comma-separated, of file,server (default both; a server of its own over "
+                    "loopback)");
+    dlm->add_option("--systems", flags->systems,
+                    "comma-separated, of hanare (built by hanare-cc), run (the plain program "
+                    "under hanare run), swap, zram (default hanare,run,swap)");
+    dlm->add_option("--rounds", flags->rounds, "runs of each; the median counts (default 3)");
+    dlm->add_option("--patience", flags->patience_s,
+                    "seconds after which a run is stopped, 1 to 86400")
+        ->capture_default_str();
+    dlm->add_flag("--quick", flags->quick,
+                  "smaller programs, a file store, fewer local parts, one round");
+    dlm->add_option("--resume", flags->resume,
+                    "remember each run in this file, and do not run again what is in it");
+    dlm->add_option("--json", flags->json, "write the results to this file");
+    flags->overrides = add_option_flags(*dlm, {OptionId::store, OptionId::engine});
+    dlm->get_option("--store")->description("directory of the file store, file:DIR");
+    set_run(*dlm, [flags] { return run_bench_dlm(*flags); });
+}
+
 void add_bench_dlm_pagesize(CLI::App& bench) {
     CLI::App* pagesize = bench.add_subcommand(
         "dlm-pagesize", "the DLM paper's Fig. 13: a write with one swap, by block size");
@@ -158,6 +190,7 @@ void add_bench(CLI::App& app) {
     add_bench_pager(*bench);
     add_bench_remote(*bench);
     add_bench_dlm_test1(*bench);
+    add_bench_dlm(*bench);
     add_bench_dlm_pagesize(*bench);
 }
 

@@ -11,7 +11,7 @@
 #include "bench/room.hpp"
 #include "bench/table.hpp"
 #include "cli/conditions.hpp"
-#include "cli/worker_lines.hpp"
+#include "cli/program_run.hpp"
 #include "config/rules.hpp"
 #include "sys/block_device.hpp"
 #include "sys/child.hpp"
@@ -21,14 +21,10 @@ namespace hanare::cli {
 namespace {
 
 using Launch = sys::MeasuredProgram::Launch;
-using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSwapSlack = 64 * kMiB;
 constexpr uint64_t kTrialLocal = 64 * kMiB;
-constexpr uint32_t kTrialPatience_s = 60;
-constexpr std::chrono::milliseconds kTick{250};
-constexpr std::chrono::seconds kEndTime{60};  // for the end of who was killed
-constexpr size_t kLinesKept = 4;
+constexpr std::chrono::seconds kTrialPatience{60};
 // Where sort would put what does not fit: it is to have all in memory, and to leave no files.
 constexpr const char* kNoDirectory = "/dev/null";
 
@@ -70,48 +66,6 @@ private:
     Progress& progress_;
     std::string phase_;
 };
-
-struct ProgramRun {
-    std::string error;  // of ours
-    WorkerLines::Next ending = WorkerLines::Next::kClosed;
-    sys::MeasuredProgram::End end{};
-    double seconds = 0;
-    std::vector<std::string> said{};  // on standard error, the last lines
-};
-
-// Until the program and all that it has started have ended.
-ProgramRun run_program(const Launch& launch, uint32_t patience_s, int interrupt_fd,
-                       Watcher* watcher) {
-    ProgramRun run;
-    if (watcher != nullptr) watcher->look();  // a fast reader is done before the first tick
-    const auto start = Clock::now();
-    auto program = sys::MeasuredProgram::start(launch);
-    if (!program) return {.error = program.error().text};
-    WorkerLines lines(program->error_fd(), interrupt_fd);
-    const auto deadline = start + std::chrono::seconds(patience_s);
-    std::string line;
-    while (true) {
-        run.ending = lines.next(std::min(deadline, Clock::now() + kTick), line);
-        if (run.ending == WorkerLines::Next::kLine) {
-            if (run.said.size() == kLinesKept) run.said.erase(run.said.begin());
-            run.said.push_back(line);
-        } else if (run.ending != WorkerLines::Next::kTooSlow || Clock::now() >= deadline) {
-            break;
-        }
-        if (watcher != nullptr) watcher->look();
-    }
-    run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    if (run.ending != WorkerLines::Next::kClosed) {
-        program->kill();
-        // Those that it has started die, too, and keep its standard error until their memory is
-        // gone.
-        program->wait_for_last(kEndTime);
-    }
-    const auto end = program->wait();
-    if (!end) return {.error = end.error().text};
-    run.end = *end;
-    return run;
-}
 
 Launch plain_launch(const SortSetting& setting, int output) {
     return {.path = setting.sort_path,
@@ -191,11 +145,6 @@ ConditionsWanted wanted_conditions(const std::string& system, const SortSetting&
             .guardian = setting.guardian};
 }
 
-std::string last_of(const ProgramRun& run) {
-    if (!run.error.empty()) return run.error;
-    return run.said.empty() ? sys::describe_wait_status(run.end.status) : run.said.back();
-}
-
 }  // namespace
 
 SortOutcome run_sort(const std::string& system, const std::string& label,
@@ -229,7 +178,8 @@ SortOutcome run_sort(const std::string& system, const std::string& label,
     outcome.run.is_limited = conditions->cgroup() != nullptr;
     lseek(setting.text, 0, SEEK_SET);
     Watcher watcher(setting, label, output.number(), progress);
-    const ProgramRun run = run_program(launch, setting.patience_s, interrupt_fd, &watcher);
+    const ProgramRun run = run_program(launch, std::chrono::seconds(setting.patience_s),
+                                       interrupt_fd, [&] { watcher.look(); });
     const uint64_t oom_kills =
         conditions->cgroup() != nullptr ? conditions->cgroup()->oom_kills().value_or(0) : 0;
     for (const std::string& note : conditions->undo()) outcome.notes.push_back(note);
@@ -251,8 +201,8 @@ std::string try_as_user(const sys::UserIds& user, const SortSetting& setting, in
     Launch launch = hanare_launch(setting, output.number(), kTrialLocal);
     launch.user = user;
     launch.arguments.emplace_back("--version");
-    const ProgramRun run = run_program(launch, kTrialPatience_s, interrupt_fd, nullptr);
-    return run.error.empty() && run.end.status == 0 ? "" : last_of(run);
+    const ProgramRun run = run_program(launch, kTrialPatience, interrupt_fd);
+    return run.error.empty() && run.end.status == 0 ? "" : run.last_said();
 }
 
 Result<void> check_gnu_sort(const SortSetting& setting, int interrupt_fd) {
@@ -263,7 +213,7 @@ Result<void> check_gnu_sort(const SortSetting& setting, int interrupt_fd) {
     }
     Launch launch = plain_launch(setting, output.number());
     launch.arguments = {"sort", "--version"};
-    const ProgramRun run = run_program(launch, kTrialPatience_s, interrupt_fd, nullptr);
+    const ProgramRun run = run_program(launch, kTrialPatience, interrupt_fd);
     char text[256] = {};
     const ssize_t got = pread(output.number(), text, sizeof text - 1, 0);
     if (run.error.empty() && got > 0 && std::string(text).find("GNU") != std::string::npos) {
@@ -271,7 +221,7 @@ Result<void> check_gnu_sort(const SortSetting& setting, int interrupt_fd) {
     }
     if (sys::Interrupt::requested()) return {};
     return fail(HANARE_STATUS_NOT_FOUND, "%.150s is not GNU sort (%.100s); install coreutils",
-                setting.sort_path.c_str(), last_of(run).c_str());
+                setting.sort_path.c_str(), run.last_said().c_str());
 }
 
 }  // namespace hanare::cli

@@ -3,7 +3,6 @@
  * Puts the `dlm` arrays of an executable into far memory before any constructor runs, those of
  * libraries included; so nothing of C++ may be needed here.  The linker has given them addresses of
  * their own (compiler/link), and the loader has mapped nothing there. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "sys/temporary_folder.hpp"
 #include "sys/text_file.hpp"
 #include "sys/zram_swap.hpp"
 
@@ -49,6 +50,7 @@ void undo(const std::string& promise) {
             (void)remove_zram_device(path);
             break;
         case Undo::kFile: unlink(path.c_str()); break;
+        case Undo::kFolder: remove_folder(path); break;
     }
 }
 

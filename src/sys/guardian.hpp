@@ -23,6 +23,7 @@ enum class Undo : char {
     kSwapFile = 's',    // turned off and deleted
     kZramDevice = 'z',  // turned off and removed
     kFile = 'f',        // deleted
+    kFolder = 'd',      // deleted with what is in it
 };
 
 class Guardian {

@@ -31,14 +31,15 @@ PATH=$work/stubs:$PATH HANARE_NO_BOOTSTRAP=1 make -s -C "$source_folder/../.." i
     PREFIX="$work/elsewhere"
 diff - "$work/calls" <<END
 cmake --preset release
-cmake --build --parallel 1 --preset release --target hanare hanare_run_library hanare_cli
+cmake --build --parallel 1 --preset release --target hanare hanare_run_library hanare_cli hanare_cc
 cmake --install build/release --prefix $work/elsewhere
 END
 built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 [[ $built == "./bin/hanare
+./bin/hanare-cc
 ./$libdir/libhanare-run.so
 ./$libdir/libhanare.so."*"
-./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 4 ]]
+./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 5 ]]
 
 step "the unit and the manual page of memory servers"
 grep -q "^ExecStart=.* $work/staged/bin/hanare " "$work/prefix/lib/systemd/system/hanare-server.service"
@@ -65,6 +66,11 @@ END
     >"$work/log" && "$cmake" --build "$work/project/build" >>"$work/log" ||
     { cat "$work/log"; exit 1; }
 "$work/project/build/user"
+
+step "a program with dlm arrays, through the installed compiler driver"
+printf 'dlm int a[1 << 22];\nint main(void) { a[1 << 21] = 1; return a[1 << 21] + a[0] - 1; }\n' \
+    >"$work/far.c"
+(unset LD_LIBRARY_PATH && "$work/prefix/bin/dlmc" "$work/far.c" -ldlm -o "$work/far" && "$work/far")
 
 step "the installed program, which must find its library by itself"
 unset LD_LIBRARY_PATH

@@ -22,6 +22,9 @@
 #ifndef HANARE_COMPAT_DLM_H
 #define HANARE_COMPAT_DLM_H
 
+/* hanare-cc includes this before assembly that is preprocessed, too. */
+#ifndef __ASSEMBLER__
+
 #include <stddef.h>
 
 /* gcc keeps exactly `.lbss`, clang `.bss.*` free of bytes in object files, and only in these models
@@ -69,4 +72,5 @@ extern int dlm_nproc;
 }
 #endif
 
+#endif
 #endif
