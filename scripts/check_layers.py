@@ -25,7 +25,7 @@ KERNEL_HEADER_EXCEPTIONS = [
     ("src/base/assert.cpp", "sys/syscall.h", "the last words of a process, below every layer"),
     ("src/hook/*", "sys/syscall.h", "wraps what libc offers for the same system calls"),
     ("src/intercept/*", "sys/*", "answers the program's system calls: their numbers and layouts"),
-    ("compiler/driver/*", "sys/*", "programs on POSIX alone, without the library's layers"),
+    ("compiler/*", "sys/*", "programs on POSIX alone, without the library's layers"),
     ("src/intercept/forks.cpp", "linux/sched.h", "the layout of clone3's arguments"),
 ]
 

@@ -37,9 +37,10 @@ END
 built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 [[ $built == "./bin/hanare
 ./bin/hanare-cc
+./$libdir/libdlm.a
 ./$libdir/libhanare-run.so
 ./$libdir/libhanare.so."*"
-./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 5 ]]
+./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 6 ]]
 
 step "the unit and the manual page of memory servers"
 grep -q "^ExecStart=.* $work/staged/bin/hanare " "$work/prefix/lib/systemd/system/hanare-server.service"

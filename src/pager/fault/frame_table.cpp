@@ -141,6 +141,11 @@ bool FrameTable::is_beyond_ahead_share(uint64_t bytes) noexcept {
     return ahead_bytes_ + bytes > budget_bytes_ / kAheadShare;
 }
 
+uint64_t FrameTable::ahead_share_bytes() noexcept {
+    const sys::LockGuard guard(lock_);
+    return budget_bytes_ / kAheadShare;
+}
+
 // Staged and clean, so that it needs no eviction.
 Frame* FrameTable::take_reclaimable(UseAhead use_ahead) noexcept {
     if (Frame* frame = take_staged(inactive_)) return frame;

@@ -168,6 +168,8 @@ public:
     // Whether what was read ahead and not used yet, with `bytes` more, has passed the share of it
     // that acquire() leaves alone.
     bool is_beyond_ahead_share(uint64_t bytes) noexcept;
+    // That share of the budget.
+    uint64_t ahead_share_bytes() noexcept;
 
     // Bytes that acquire() could serve without an eviction.
     uint64_t available_bytes() noexcept;

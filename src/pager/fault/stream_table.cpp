@@ -44,6 +44,14 @@ bool StreamTable::is_live(const Stream& stream) const noexcept {
     return stream.stamp != 0 && clock_ - stream.stamp <= kEndedAfter;
 }
 
+uint32_t StreamTable::count_in_turn() const noexcept {
+    const auto count =
+        std::ranges::count_if(streams_, [&](const Stream& stream) HANARE_REQUIRES(lock_) {
+            return stream.stamp != 0 && stream.step != 0 && clock_ - stream.stamp <= 2 * kStreams;
+        });
+    return std::max(static_cast<uint32_t>(count), 1u);
+}
+
 bool StreamTable::comes_to(const Stream& stream, int64_t delta, uint32_t part,
                            uint32_t parts_per_block) noexcept {
     const uint64_t needed = stream.parts | uint64_t{1} << stream.place % parts_per_block;
@@ -208,7 +216,9 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
                             ? std::min(2 * stream->depth, around.quick_blocks)
                             : stream->depth + 1;
     }
-    stream->depth = std::min(stream->depth, around.depth_blocks);
+    // What one stream reads ahead must not push out, before it is used, what others have read.
+    const uint32_t share = around.shared_blocks / count_in_turn();
+    stream->depth = std::min({stream->depth, around.depth_blocks, share});
     const uint32_t room = step_count(block, stream->step, around.block_count);
     const uint32_t wanted = std::min(stream->depth, room);
     // A sixteenth of the distance at a time: the device gets its next work early.

@@ -49,10 +49,11 @@ public:
     struct Surroundings {
         const Block* blocks;  // only read
         uint32_t block_count;
-        bool may_be_sparse;     // parts of blocks can be had, and fault
-        uint32_t depth_blocks;  // read ahead at most
-        uint32_t quick_blocks;  // of these as soon as a stream is found
-        bool by_parts;          // how streams are served: they jump over sparse blocks
+        bool may_be_sparse;                   // parts of blocks can be had, and fault
+        uint32_t depth_blocks;                // read ahead at most
+        uint32_t quick_blocks;                // of these as soon as a stream is found
+        uint32_t shared_blocks = UINT32_MAX;  // read ahead at most by all streams together
+        bool by_parts;  // how streams are served: they jump over sparse blocks
         uint32_t parts_per_block = 1;
         uint32_t first_depth = 4;  // read ahead as soon as a stream is found
         bool by_chance =
@@ -96,6 +97,8 @@ private:
     static bool comes_to(const Stream& stream, int64_t delta, uint32_t part,
                          uint32_t parts_per_block) noexcept;
     bool is_live(const Stream& stream) const noexcept HANARE_REQUIRES(lock_);
+    // Streams that take turns at present, one at least.
+    uint32_t count_in_turn() const noexcept HANARE_REQUIRES(lock_);
     // A new stream, if two of one fault each and this one lie at equal distances.
     Stream* begin_stride(uint32_t block, int64_t place, bool may_be_sparse) noexcept
         HANARE_REQUIRES(lock_);
