@@ -31,10 +31,8 @@ NAMES = {
 
 
 def settings(name, place):
-    # Nothing is read ahead: so few blocks leave no room for it.
     _, block, local = NAMES[name]
-    return {"local": f"{local}K", "block": f"{block}K", "store": f"file:{place}",
-            "read_ahead": "0"}
+    return {"local": f"{local}K", "block": f"{block}K", "store": f"file:{place}"}
 
 
 def run(command, **variables):

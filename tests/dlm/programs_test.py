@@ -45,9 +45,7 @@ def environment(**settings):
 
 
 def settings(store):
-    return {"local": f"{LOCAL_MIB}M", "block": f"{BLOCK_KIB}K", "store": store,
-            # Himeno reads from twenty places at a time, for which so little has no room ahead.
-            "read_ahead": "0"}
+    return {"local": f"{LOCAL_MIB}M", "block": f"{BLOCK_KIB}K", "store": store}
 
 
 def as_variables(store):

@@ -120,11 +120,11 @@ void Pager::observe(Fault& fault) noexcept {
          .may_be_sparse = may_be_sparse,
          .depth_blocks = by_parts ? 0 : read_ahead_blocks(region, read_ahead_bytes(region)),
          .quick_blocks = read_ahead_blocks(region, quick_bytes(region.block_bytes)),
-         .shared_blocks = static_cast<uint32_t>(frames_.ahead_share_bytes() >> region.block_shift),
          .by_parts = by_parts,
          .parts_per_block = region.parts_per_block,
          .first_depth = region.has_shelf() ? 1u : 4u,
-         .by_chance = by_chance},
+         .by_chance = by_chance,
+         .shared_blocks = static_cast<uint32_t>(frames_.ahead_share_bytes() >> region.block_shift)},
         begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();

@@ -49,15 +49,15 @@ public:
     struct Surroundings {
         const Block* blocks;  // only read
         uint32_t block_count;
-        bool may_be_sparse;                   // parts of blocks can be had, and fault
-        uint32_t depth_blocks;                // read ahead at most
-        uint32_t quick_blocks;                // of these as soon as a stream is found
-        uint32_t shared_blocks = UINT32_MAX;  // read ahead at most by all streams together
-        bool by_parts;  // how streams are served: they jump over sparse blocks
+        bool may_be_sparse;     // parts of blocks can be had, and fault
+        uint32_t depth_blocks;  // read ahead at most
+        uint32_t quick_blocks;  // of these as soon as a stream is found
+        bool by_parts;          // how streams are served: they jump over sparse blocks
         uint32_t parts_per_block = 1;
         uint32_t first_depth = 4;  // read ahead as soon as a stream is found
         bool by_chance =
             false;  // the thread's last faults were random: only what is certain counts
+        uint32_t shared_blocks = UINT32_MAX;  // read ahead at most by all streams together
     };
 
     // Records a fault on a part of a block.

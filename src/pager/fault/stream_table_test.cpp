@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fault/stream_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <gtest/gtest.h>
 #include <vector>
@@ -89,6 +90,35 @@ TEST_F(StreamTableTest, TheDistanceGrowsFromBlockToBlockOnly) {
 }
 
 // At first by doubling, then by what the stream has needed; it has not needed block 11.
+// What all have asked for and not come to yet.
+TEST_F(StreamTableTest, StreamsThatTakeTurnsShareWhatMayBeReadAhead) {
+    constexpr uint32_t kShared = 24;
+    for (const uint32_t streams : {1u, 3u, 12u, 30u}) {
+        SCOPED_TRACE(streams);
+        StreamTable table;
+        uint32_t most = 0;
+        for (uint32_t turn = 0; turn < 40; ++turn) {
+            uint32_t ahead = 0;
+            for (uint32_t stream = 0; stream < streams; ++stream) {
+                const uint32_t block = stream * 120 + stream * stream % 37 + turn;
+                const auto advice = table.observe(block, 0, false,
+                                                  {.blocks = blocks_.data(),
+                                                   .block_count = kBlocks,
+                                                   .may_be_sparse = false,
+                                                   .depth_blocks = 64,
+                                                   .quick_blocks = kDepth,
+                                                   .by_parts = false,
+                                                   .shared_blocks = kShared},
+                                                  Begin::kCandidate);
+                if (advice.count > 0) ahead += advice.first + advice.count - 1 - block;
+            }
+            if (turn > 2) most = std::max(most, ahead);  // all are known
+        }
+        EXPECT_LE(most, kShared);
+        EXPECT_GE(most, kShared / streams * streams / 2);
+    }
+}
+
 TEST_F(StreamTableTest, WhatAShortStreamReadsInVainIsBounded) {
     quick_ = 6;
     fault(7);
