@@ -233,10 +233,10 @@ TEST_F(OptionsTest, TheCommonPrefixMakesNoVariableNear) {
 }
 
 TEST_F(OptionsTest, VariablesOfBuildAndTestsAreNoNoise) {
-    for (const char* name : {"HANARE_BINARY", "HANARE_TEST_SEED", "HANARE_TEST_SANITIZER",
-                             "HANARE_NO_BOOTSTRAP", "HANARE_OS_RELEASE", "HANARE_STRESS_WRITES",
-                             "HANARE_FUZZ_ARTIFACTS", "HANARE_RUN_PAGE", "HANARE_CC",
-                             "HANARE_CXX", "HANARE_FC"}) {
+    for (const char* name :
+         {"HANARE_BINARY", "HANARE_TEST_SEED", "HANARE_TEST_SANITIZER", "HANARE_NO_BOOTSTRAP",
+          "HANARE_OS_RELEASE", "HANARE_STRESS_WRITES", "HANARE_FUZZ_ARTIFACTS", "HANARE_RUN_PAGE",
+          "HANARE_CC", "HANARE_CXX", "HANARE_FC"}) {
         setenv(name, "1", 1);
     }
     const Result<Options> options = load_options();
