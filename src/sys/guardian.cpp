@@ -50,7 +50,12 @@ void undo(const std::string& promise) {
             (void)remove_zram_device(path);
             break;
         case Undo::kFile: unlink(path.c_str()); break;
-        case Undo::kFolder: remove_folder(path); break;
+        case Undo::kFolder:
+            // What a killed parent has started may go on writing there for a moment.
+            for (int tries = 0; !remove_folder(path) && tries < kTries; ++tries) {
+                poll(nullptr, 0, kPause_ms);
+            }
+            break;
     }
 }
 

@@ -33,13 +33,14 @@ TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
 
 TemporaryFolder::~TemporaryFolder() {
     if (path_.empty()) return;
-    remove_folder(path_);
+    static_cast<void>(remove_folder(path_));
     if (guardian_ != nullptr) guardian_->release(Undo::kFolder, path_);
 }
 
-void remove_folder(const std::string& path) noexcept {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
+bool remove_folder(const std::string& path) noexcept {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    return !error;
 }
 
 }  // namespace hanare::sys

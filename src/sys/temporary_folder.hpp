@@ -30,7 +30,7 @@ private:
     std::string path_;
 };
 
-// With what is in it, as far as that can be.
-void remove_folder(const std::string& path) noexcept;
+// With what is in it.  False: some of it is still there, perhaps because somebody adds to it.
+bool remove_folder(const std::string& path) noexcept;
 
 }  // namespace hanare::sys
