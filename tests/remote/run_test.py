@@ -60,9 +60,9 @@ for turn in range(12):
                     os.write(writer, b"x")
     os.close(writer)
     os.read(reader, 1)
-    os.close(reader)
     os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
+    os.close(reader)
     assert os.WTERMSIG(status) == signal.SIGKILL
     # In their place.
     more = [seen.randbytes(1 << 20) for _ in range(24)]
