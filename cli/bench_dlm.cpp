@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -149,11 +150,24 @@ std::vector<DlmPoint> points_of(const Series& series, const DlmProgram& program,
 // One line of JSON for each run that has ended.
 class Memory {
 public:
-    static Result<Memory> open(const std::optional<std::string>& path) {
+    static Result<Memory> open(const std::optional<std::string>& path, const DlmSetting& setting) {
         Memory memory;
         if (!path) return memory;
+        const std::string head = nlohmann::json{
+            {"store", setting.directory},
+            {"engine", setting.engine},
+            {"patience_s",
+             setting.patience_s}}.dump();
         std::ifstream old(*path);
+        bool has_head = false;
         for (std::string line; std::getline(old, line);) {
+            if (!std::exchange(has_head, true)) {
+                if (line == head) continue;
+                return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                            "--resume: %.100s is of another store, engine or patience, or not of "
+                            "hanare bench dlm",
+                            path->c_str());
+            }
             const auto parsed = nlohmann::json::parse(line, nullptr, false);
             if (parsed.is_discarded()) continue;  // the last one of a run that was killed
             try {
@@ -164,7 +178,9 @@ public:
             }
         }
         memory.file_.open(*path, std::ios::app);
-        if (memory.file_.is_open()) return memory;
+        // The last line may have been cut off.
+        if (memory.file_.is_open()) memory.file_ << (has_head ? "" : head) << std::endl;
+        if (memory.file_.good()) return memory;
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "--resume: %.150s cannot be written",
                     path->c_str());
     }
@@ -303,7 +319,9 @@ Result<void> finish(const Series& series, JsonFile& json) {
 
 Result<void> run(const DlmFlags& flags, const sys::Interrupt& interrupt) {
     HANARE_TRY_ASSIGN(Series series, make_series(flags));
-    HANARE_TRY_ASSIGN(Memory memory, Memory::open(flags.resume));
+    // What is said to a program counts, and nothing besides.
+    for (const config::OptionRow& row : config::option_rows()) unsetenv(row.environment.c_str());
+    HANARE_TRY_ASSIGN(Memory memory, Memory::open(flags.resume, series.setting));
     HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
     HANARE_TRY_ASSIGN(sys::Guardian guardian, sys::Guardian::start());
     series.setting.guardian = &guardian;

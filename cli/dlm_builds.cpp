@@ -71,7 +71,9 @@ Result<std::string> DlmBuilds::build(const bench::DlmProgram& program, bool is_f
     }
     std::vector<std::string> arguments = {is_far ? "hanare-cc" : "gcc", "-O3", "-std=gnu11",
                                           "-I" + sources_};
-    if (!is_far) arguments.insert(arguments.end(), {"-mcmodel=medium", "-Ddlm="});
+    if (!is_far) {
+        arguments.insert(arguments.end(), {"-mcmodel=medium", "-fdata-sections", "-Ddlm="});
+    }
     for (const std::string& define : program.defines) arguments.push_back("-D" + define);
     for (const std::string& source : program.sources) arguments.push_back(sources_ + "/" + source);
     arguments.insert(arguments.end(), {"-o", path, "-lm"});
@@ -82,7 +84,7 @@ Result<std::string> DlmBuilds::build(const bench::DlmProgram& program, bool is_f
     }
     const ProgramRun run = run_program({.path = compiler,
                                         .arguments = arguments,
-                                        .environment = {},
+                                        .environment = {"HANARE_CC=gcc"},
                                         .input = nothing.number(),
                                         .output = nothing.number(),
                                         .cgroup = {},

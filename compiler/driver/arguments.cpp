@@ -218,6 +218,7 @@ private:
         } else if (is_one_of(word, {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--compile",
                                     "--assemble", "--preprocess", "-emit-pch", "--precompile"})) {
             result_.stops_early = true;
+            result_.only_preprocesses |= word == "-E";
         } else if (starts(word,
                           {"-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs",
                            "-dumpfullversion", "--version", "--help", "--target-help"})) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -60,10 +61,16 @@ bool model_is_wrong(const Compiler& compiler, const Arguments& arguments) {
 void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
 
 void add_compile_options(Words& words, const Compiler& compiler, Language language,
-                         const Places& places) {
+                         const Places& places, bool only_preprocesses) {
     const bool is_clang = compiler.kind == Kind::kClang;
     add(words, {is_clang ? "-mcmodel=large" : "-mcmodel=medium", "-fdata-sections"});
     if (language == Language::kFortran) return;
+    if (only_preprocesses) {
+        // Its output may be no C at all, in which declarations would be in the way.
+        const std::string section = is_clang ? ".bss.dlm" : ".lbss";
+        add(words, {"-Ddlm=__attribute__((section(\"" + section + "\")))"});
+        return;
+    }
     add(words, {"-include", places.header, "-idirafter", places.includes});
 }
 
@@ -158,13 +165,16 @@ Words command_line(const Compiler& compiler, const Arguments& arguments, Languag
     if (!arguments.colours_chosen && isatty(STDERR_FILENO) != 0) {
         add(words, {"-fdiagnostics-color=always"});
     }
-    add_compile_options(words, compiler, language, places);
+    add_compile_options(words, compiler, language, places, arguments.only_preprocesses);
     if (links) add_link_options(words, compiler, places, linker_options);
     if (is_clang && links) override_linker(words, compiler, arguments, places);
     if (is_clang) add(words, {"--end-no-unused-arguments"});
-    for (const std::string& word : arguments.rest) {
-        const bool chooses_linker = word.starts_with("--ld-path=") || word.starts_with("-fuse-ld=");
-        if (!(is_clang && links && chooses_linker)) words.push_back(word);
+    // Behind "--" there are files only.
+    const auto files = std::ranges::find(arguments.rest, "--");
+    for (auto word = arguments.rest.begin(); word != files; ++word) {
+        const bool chooses_linker =
+            word->starts_with("--ld-path=") || word->starts_with("-fuse-ld=");
+        if (!(is_clang && links && chooses_linker)) words.push_back(*word);
     }
     if (!is_clang && links) override_linker(words, compiler, arguments, places);
     if (is_clang && !arguments.moves_freely) {
@@ -172,6 +182,7 @@ Words command_line(const Compiler& compiler, const Arguments& arguments, Languag
         add(words, {"--start-no-unused-arguments", "-fPIE", "--end-no-unused-arguments"});
     }
     if (!arguments.separates_data) add(words, {"-fdata-sections"});
+    words.insert(words.end(), files, arguments.rest.end());
     return words;
 }
 

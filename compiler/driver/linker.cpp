@@ -28,6 +28,9 @@ struct Request {
     bool makes_object = false;   // ld -r
     bool makes_library = false;  // ld -shared
     bool makes_dynamic = false;  // it names the program's loader
+    bool has_libc = false;       // else nothing of ours has a place in it
+    bool has_script = false;     // of its own
+    bool has_sanitizer = false;  // one that lays claim to addresses
     bool came_by_file = false;   // @FILE: it may be too long for a command
     bool all_large = false;      // Fortran without names
     std::optional<std::string> list;
@@ -57,6 +60,15 @@ bool take_own(Request& request, std::string_view word) {
     return true;
 }
 
+// As gcc and clang link those of addresses, threads and uninitialised memory.
+bool is_sanitizer(const std::string& word) {
+    for (const char* const name : {"asan", "tsan", "msan"}) {
+        if (word == std::string("-l") + name) return true;
+        if (word.find(std::string("libclang_rt.") + name) != std::string::npos) return true;
+    }
+    return false;
+}
+
 Request read_request(const Words& arguments) {
     const Words words = expand_files(arguments);
     Request request;
@@ -64,6 +76,7 @@ Request read_request(const Words& arguments) {
     for (size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
         if (take_own(request, word)) continue;
+        request.has_sanitizer |= is_sanitizer(word);
         request.rest.push_back(word);
         if ((word == "-o" || word == "--output") && i + 1 < words.size()) {
             request.output = words[i + 1];
@@ -73,6 +86,12 @@ Request read_request(const Words& arguments) {
             request.makes_object = true;
         } else if (word == "-shared" || word == "--shared" || word == "-Bshareable") {
             request.makes_library = true;
+        } else if (word == "-lc") {
+            request.has_libc = true;
+        } else if (word == "-T" || word == "--script" || word.starts_with("--script=") ||
+                   (word.starts_with("-T") && word.size() > 2 && !word.starts_with("-Ttext") &&
+                    !word.starts_with("-Tdata") && !word.starts_with("-Tbss"))) {
+            request.has_script = true;
         } else if (word.starts_with("-dynamic-linker") || word.starts_with("--dynamic-linker")) {
             request.makes_dynamic = true;
         }
@@ -83,6 +102,12 @@ Request read_request(const Words& arguments) {
 void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
 
 // A file that only this process and those that it starts can name; it goes with them.
+// As compilers do: never a device.
+void remove_output(const std::string& path) {
+    struct stat status;
+    if (lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) unlink(path.c_str());
+}
+
 std::optional<std::string> file_in_memory(const std::string& content) {
     const int file = memfd_create("hanare-link", 0);
     if (file < 0) return std::nullopt;
@@ -111,6 +136,11 @@ public:
         }
         if (!prepare_script()) return kFailed;
         if (!is_gnu_ld(request_.linker)) return link_with_other();
+        // Whose script has no place for ours has no dlm arrays.
+        if (request_.has_script &&
+            start(command(request_.linker, false), Errors::kHidden).value_or(1) != 0) {
+            return finish(start(plain_command()));
+        }
         if (const int status = link_once(false); status != 0 || was_interrupted()) return status;
         if (!look()) return 0;
         if (const std::string why = refusal(); !why.empty()) return refuse(why);
@@ -173,7 +203,7 @@ private:
             if (!(strips && is_by_name() && !with_runtime)) words.push_back(word);
         }
         if (with_runtime && !common_.empty()) words.push_back(common_);
-        if (request_.makes_library || request_.makes_dynamic) {
+        if (request_.has_libc && (request_.makes_library || request_.makes_dynamic)) {
             add(words, {"-L" + places_.libraries});
             if (!request_.makes_library) add(words, {"-ldlm"});
             add(words, {"--push-state", "--as-needed", "-lhanare", "-lc", "--pop-state"});
@@ -191,7 +221,7 @@ private:
 
     // A program that was to be interrupted is none.
     int finish(std::optional<int> status) {
-        if (was_interrupted()) unlink(request_.output.c_str());
+        if (was_interrupted()) remove_output(request_.output);
         if (!status.has_value()) return kFailed;
         if (*status != 0) return end_as(*status);
         return was_interrupted() ? fail("interrupted") : 0;
@@ -219,13 +249,18 @@ private:
             return "dlm arrays cannot be in a shared library; define them in the executable, and "
                    "in the library declare them 'extern dlm'";
         }
+        if (request_.has_sanitizer) {
+            return "the sanitizers of addresses, threads and memory need the addresses of dlm "
+                   "arrays for themselves; leave out -fsanitize=, or build with -Ddlm= and the "
+                   "compiler itself";
+        }
         if (program_.has_loader) return "";
         return "a statically linked program cannot have dlm arrays: far memory is in libhanare.so; "
                "leave out -static and -static-pie";
     }
 
     int refuse(const std::string& why) {
-        unlink(request_.output.c_str());
+        remove_output(request_.output);
         return fail(why);
     }
 

@@ -33,9 +33,7 @@ static void set_up_libc(int argc, char **argv, char **environment) {
     program_invocation_short_name = slash != NULL ? argv[0] + (slash - argv[0]) + 1 : argv[0];
 }
 
-static void begin(int argc, char **argv, char **environment) {
-    set_up_libc(argc, argv, environment);
-    if (&hanare_dlm_functions != NULL) far_memory_open();
+static void map_arrays(void) {
     if (array_begin == array_end) return;
     const uintptr_t start = (uintptr_t)array_begin & ~(uintptr_t)(kRegionAlignment - 1);
     const size_t bytes = (uintptr_t)array_end - start;
@@ -43,6 +41,14 @@ static void begin(int argc, char **argv, char **environment) {
         far_memory_die("no far memory for %zu MiB of dlm arrays: %s", bytes >> 20,
                        far_memory_error());
     }
+}
+
+/* Below `hanare run` the memory is plain, and its library, which begins later, finds it by the
+ * program header. */
+static void begin(int argc, char **argv, char **environment) {
+    set_up_libc(argc, argv, environment);
+    if (&hanare_dlm_functions != NULL && !far_memory_is_below_run()) far_memory_open();
+    map_arrays();
 }
 
 /* hanare-cc names this symbol to the linker, which then takes the file. */

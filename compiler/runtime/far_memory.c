@@ -13,15 +13,20 @@
 
 #include "hanare/hanare.h"
 
-/* Regions of plain memory are freed with their size, and so they begin with it, in a page before
- * what the program gets. */
-enum { kPageBytes = 4096 };
-
 /* Of what follows; held while the pool is opened and closed only. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hanare_pool *pool = NULL;
 static bool is_open = false;
 static bool is_below_run = false;
+
+/* What far_memory_map has returned for any address, so that nothing else is given back. */
+struct mapped {
+    void *address;
+    size_t bytes;
+    struct mapped *next;
+};
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mapped *list = NULL; /* under list_lock */
 
 static _Thread_local char error_text[512];
 
@@ -63,8 +68,8 @@ static hanare_status open_pool(uint32_t flags) {
     return hanare_pool_open(&options, &pool);
 }
 
-/* `hanare run` has set it, and has its library in this process. */
-static bool find_run(void) {
+/* `hanare run` has set these, and has its library in this process. */
+bool far_memory_is_below_run(void) {
     const char *preloaded = getenv("LD_PRELOAD");
     return getenv("HANARE_RUN_PAGE") != NULL && preloaded != NULL &&
            strstr(preloaded, "libhanare-run") != NULL;
@@ -74,7 +79,7 @@ static bool find_run(void) {
  * own accesses still can. */
 static hanare_status open_locked(void) {
     if (is_open) return HANARE_STATUS_OK;
-    is_below_run = find_run();
+    is_below_run = far_memory_is_below_run();
     if (!is_below_run) {
         hanare_status status = open_pool(HANARE_POOL_SYSCALLS);
         if (status == HANARE_STATUS_BUSY || status == HANARE_STATUS_NOT_SUPPORTED) {
@@ -101,27 +106,15 @@ void far_memory_open(void) {
 }
 
 static void *map_plain(void *address, size_t bytes) {
-    const size_t before = address == NULL ? kPageBytes : 0;
-    char *mapped = MAP_FAILED;
-    if (bytes + before > bytes || before == 0) {
-        mapped = mmap(address, bytes + before, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-                          (address == NULL ? 0 : MAP_FIXED_NOREPLACE),
-                      -1, 0);
-    } else {
-        errno = ENOMEM;
-    }
-    if (mapped == MAP_FAILED) {
-        snprintf(error_text, sizeof error_text, "cannot map %zu bytes: %s", bytes, strerror(errno));
-        return NULL;
-    }
-    if (before != 0) memcpy(mapped, &bytes, sizeof bytes);
-    return mapped + before;
+    const int flags =
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address == NULL ? 0 : MAP_FIXED_NOREPLACE);
+    void *const mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (mapped != MAP_FAILED) return mapped;
+    snprintf(error_text, sizeof error_text, "cannot map %zu bytes: %s", bytes, strerror(errno));
+    return NULL;
 }
 
-void *far_memory_map(void *address, size_t bytes) {
-    if (!open_once()) return NULL;
-    if (is_below_run) return map_plain(address, bytes);
+static void *map_far(void *address, size_t bytes) {
     void *mapped = NULL;
     const hanare_alloc_options options = {.struct_size = sizeof options, .address = address};
     if (hanare_alloc(pool, bytes, &options, &mapped) == HANARE_STATUS_OK) return mapped;
@@ -129,18 +122,51 @@ void *far_memory_map(void *address, size_t bytes) {
     return NULL;
 }
 
-static int unmap_plain(void *address) {
-    char *const mapped = (char *)address - kPageBytes;
-    size_t bytes;
-    memcpy(&bytes, mapped, sizeof bytes);
-    return munmap(mapped, bytes + kPageBytes);
-}
-
-int far_memory_unmap(void *address) {
-    if (is_below_run) return unmap_plain(address);
+static int unmap(void *address, size_t bytes) {
+    if (is_below_run) return munmap(address, bytes);
     if (hanare_free(pool, address) == HANARE_STATUS_OK) return 0;
     note_error();
     return -1;
+}
+
+void *far_memory_map(void *address, size_t bytes) {
+    if (!open_once()) return NULL;
+    if (address != NULL) return is_below_run ? map_plain(address, bytes) : map_far(address, bytes);
+    struct mapped *const entry = malloc(sizeof *entry);
+    void *const mapped = is_below_run ? map_plain(NULL, bytes) : map_far(NULL, bytes);
+    if (entry == NULL || mapped == NULL) {
+        if (mapped != NULL) unmap(mapped, bytes);
+        if (entry == NULL) snprintf(error_text, sizeof error_text, "%s", strerror(ENOMEM));
+        free(entry);
+        return NULL;
+    }
+    *entry = (struct mapped){.address = mapped, .bytes = bytes};
+    pthread_mutex_lock(&list_lock);
+    entry->next = list;
+    list = entry;
+    pthread_mutex_unlock(&list_lock);
+    return mapped;
+}
+
+static struct mapped *take_entry(const void *address) {
+    pthread_mutex_lock(&list_lock);
+    struct mapped **place = &list;
+    while (*place != NULL && (*place)->address != address) place = &(*place)->next;
+    struct mapped *const found = *place;
+    if (found != NULL) *place = found->next;
+    pthread_mutex_unlock(&list_lock);
+    return found;
+}
+
+int far_memory_unmap(void *address) {
+    struct mapped *const entry = take_entry(address);
+    if (entry == NULL) {
+        snprintf(error_text, sizeof error_text, "dlm_alloc has not returned that");
+        return -1;
+    }
+    const size_t bytes = entry->bytes;
+    free(entry);
+    return unmap(address, bytes);
 }
 
 void far_memory_close(void) {
@@ -148,4 +174,12 @@ void far_memory_close(void) {
     if (pool != NULL && hanare_pool_close(pool) == HANARE_STATUS_OK) pool = NULL;
     is_open = pool != NULL;
     pthread_mutex_unlock(&lock);
+    if (is_open || is_below_run) return;
+    pthread_mutex_lock(&list_lock);
+    while (list != NULL) {
+        struct mapped *const next = list->next;
+        free(list);
+        list = next;
+    }
+    pthread_mutex_unlock(&list_lock);
 }

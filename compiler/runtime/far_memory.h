@@ -5,11 +5,14 @@
 #ifndef HANARE_COMPILER_FAR_MEMORY_H
 #define HANARE_COMPILER_FAR_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Internal status of Hanare's own failures, as of `hanare run`. */
 #define FAR_MEMORY_FAILED 70
 
+/* Whether `hanare run` has started this process. */
+bool far_memory_is_below_run(void);
 /* Opens it, unless it is open; dies when that cannot be. */
 void far_memory_open(void);
 /* Memory of whole blocks at `address`, NULL: anywhere.  NULL: there is none, `far_memory_error`

@@ -22,7 +22,8 @@ int visit_executable(dl_phdr_info* module, size_t, void* context) {
     auto& largest = *static_cast<Bytes*>(context);
     for (size_t index = 0; index < module->dlpi_phnum; ++index) {
         const ElfW(Phdr)& header = module->dlpi_phdr[index];
-        if (header.p_type != PT_LOAD || (header.p_flags & PF_W) == 0) continue;
+        const bool is_data = header.p_type == PT_LOAD || header.p_type == kDlmSegment;
+        if (!is_data || (header.p_flags & PF_W) == 0) continue;
         const uintptr_t start = module->dlpi_addr + header.p_vaddr;
         const Bytes found{round_up(start + header.p_filesz, uintptr_t{kOsPageBytes}),
                           start + header.p_memsz};

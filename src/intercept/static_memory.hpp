@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .bss of the executable: the whole blocks of it (C statics, Fortran COMMON).  Before it is taken
-// over, what was already written there, mostly by ld.so, is put aside, and put back afterwards.
-// While the process has one thread.
+// .bss of the executable, or its `dlm` arrays where these are larger: the whole blocks of it (C
+// statics, Fortran COMMON).  Before it is taken over, what was already written there, mostly by
+// ld.so, is put aside, and put back afterwards. While the process has one thread.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,10 @@
 #include "sys/memory.hpp"
 
 namespace hanare::intercept {
+
+// What hanare-cc calls the segment of `dlm` arrays (compiler/driver/program_file.hpp), which the
+// program has mapped by itself before we begin.
+inline constexpr uint32_t kDlmSegment = 0x60000000 + 0xd16d6c;
 
 class StaticMemory {
 public:

@@ -149,7 +149,7 @@ public:
     virtual std::unique_ptr<SharedTransfers> open_transfers(TransferCapacity capacity) = 0;
 
     // Whether a read fails unless it brings what was written there last, so that it needs no
-    // checksum.
+    // checksum.  What was never written, or renewed since, may be read as zeros.
     virtual bool authenticates() const noexcept { return false; }
 
     // "file in /var/tmp, O_DIRECT, io_uring": for messages and `hanare info`.

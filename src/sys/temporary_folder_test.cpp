@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-
 namespace hanare::sys {
 namespace {
 
@@ -20,7 +19,7 @@ TEST(TemporaryFolderTest, GoesWithItsContent) {
         ASSERT_TRUE(folder) << folder.error().text;
         TemporaryFolder moved = std::move(*folder);
         path = moved.path();
-        struct stat about {};
+        struct stat about{};
         ASSERT_EQ(stat(path.c_str(), &about), 0);
         EXPECT_EQ(about.st_mode & 0777, 0700u);
         fs::create_directory(path + "/inner");

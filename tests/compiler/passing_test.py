@@ -166,6 +166,32 @@ class PassingTest(drivers.InOwnFolder):
         self.assertEqual(sorted(file.name for file in self.folder.iterdir()),
                          ["far.c", "far.o", "more.ld", "plain.c"])
 
+    def test_preprocessed_text_has_nothing_of_ours(self):
+        self.write("a.txt", "one dlm_word two\n")
+        for compiler, _ in self.for_compilers("hanare-cc"):
+            done = self.drive("hanare-cc", "-E", "-P", "-x", "c", "a.txt", cc=compiler)
+            self.assertEqual((done.returncode, done.stdout.split(), done.stderr),
+                             (0, ["one", "dlm_word", "two"], ""))
+
+    def test_files_behind_two_hyphens(self):
+        self.write("a.c", "int main(void) { return 0; }\n")
+        for compiler, _ in self.for_compilers("hanare-cc"):
+            if "clang" in compiler:
+                self.build("hanare-cc", "-c", "-o", "a.o", "--", "a.c", cc=compiler)
+
+    def test_a_script_of_ones_own(self):
+        self.write("k.ld",
+                   "SECTIONS { .text 0x1000 : { *(.text*) } .data : { *(.data*) *(.got*) }"
+                   " /DISCARD/ : { *(.comment) *(.note*) *(.eh_frame*) } }\n")
+        self.write("k.c", "void _start(void) { for (;;) {} }\n")
+        self.build("hanare-cc", "-nostdlib", "-static", "-ffreestanding", "-Wl,--build-id=none,--no-warn-rwx-segments",
+                   "-T", "k.ld", "k.c", "-o", "k")
+
+    def test_without_the_c_library_nothing_is_linked(self):
+        self.write("a.c", "int puts(const char *); void f(void) { puts(0); }\n")
+        self.build("hanare-cc", "-shared", "-fPIC", "-nostdlib", "a.c", "-o", "a.so")
+        self.assertNotIn("NEEDED", self.run_any("readelf", "-dW", "a.so").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -45,6 +45,13 @@ class RefusalsTest(drivers.InOwnFolder):
             self.refused("-c", "a.c", cc=compiler,
                          says="a dlm array in a function must be static: write 'static dlm'")
 
+    def test_sanitizers_that_need_its_addresses(self):
+        self.write("a.c", ARRAY)
+        for compiler in self.each_compiler():
+            for sanitizer in ("address", "thread"):
+                self.refused(f"-fsanitize={sanitizer}", "a.c", "-o", "a", cc=compiler,
+                             says="the sanitizers of addresses, threads and memory need")
+
     def test_static(self):
         self.write("a.c", ARRAY)
         for compiler in self.each_compiler():

@@ -3,8 +3,8 @@
  * The programming interface of DLM (Midorikawa, Kurokawa, Himeno: The Design of Distributed Large
  * Memory System DLM, 2009, sections 2.2 and 2.3), on Hanare's far memory.
  *
- *     dlm double a[N][N], x[N];            an array in far memory, larger than main memory if need
- * be int *p = dlm_alloc(sizeof(int) * n);
+ *     dlm double a[N][N], x[N];            in far memory, if need be larger than main memory
+ *     int *p = dlm_alloc(sizeof(int) * n);
  *
  * hanare-cc, hanare-c++ and dlmc include this file by themselves.  The word `dlm` stands at the
  * beginning of a declaration: of a global, of a static variable of a function, or behind `static`

@@ -89,7 +89,6 @@ TEST_F(StreamTableTest, TheDistanceGrowsFromBlockToBlockOnly) {
     EXPECT_EQ(named(fault(9)), (Blocks{13, 14, 15, 16, 17}));
 }
 
-// At first by doubling, then by what the stream has needed; it has not needed block 11.
 // What all have asked for and not come to yet.
 TEST_F(StreamTableTest, StreamsThatTakeTurnsShareWhatMayBeReadAhead) {
     constexpr uint32_t kShared = 24;
@@ -115,10 +114,13 @@ TEST_F(StreamTableTest, StreamsThatTakeTurnsShareWhatMayBeReadAhead) {
             if (turn > 2) most = std::max(most, ahead);  // all are known
         }
         EXPECT_LE(most, kShared);
-        EXPECT_GE(most, kShared / streams * streams / 2);
+        if (streams <= kShared) {
+            EXPECT_GE(most, kShared / streams * streams / 2);
+        }
     }
 }
 
+// At first by doubling, then by what the stream has needed; it has not needed block 11.
 TEST_F(StreamTableTest, WhatAShortStreamReadsInVainIsBounded) {
     quick_ = 6;
     fault(7);
