@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -28,18 +29,16 @@ TEST(TemporaryFolderTest, GoesWithItsContent) {
     EXPECT_FALSE(fs::exists(path));
 }
 
+// As if the process that has made it had been killed: the guardian has been told of it, and of
+// nothing since.
 TEST(TemporaryFolderTest, ItsGuardianDeletesItForWhoCannot) {
-    std::string path;
+    std::string path = fs::temp_directory_path() / "hanare-folder-test-XXXXXX";
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    std::ofstream(path + "/file") << "x";
     {
         auto guardian = Guardian::start();
         ASSERT_TRUE(guardian) << guardian.error().text;
-        auto folder =
-            TemporaryFolder::make(fs::temp_directory_path(), "hanare-folder-test", &*guardian);
-        ASSERT_TRUE(folder) << folder.error().text;
-        path = folder->path();
-        std::ofstream(path + "/file") << "x";
-        // As if this process had been killed: the object never ends.
-        new TemporaryFolder(std::move(*folder));
+        guardian->watch(Undo::kFolder, path);
     }
     EXPECT_FALSE(fs::exists(path));
 }
