@@ -190,10 +190,11 @@ class Programs(unittest.TestCase):
         self.compare("forks")
 
     def test_scattered(self):
-        # Some of 6 MiB that are in use 200 times, and of 96 MiB that are twice.
+        # Some of 6 MiB that are in use 200 times, and of 96 MiB that are twice: 1.4 GiB if nothing of
+        # it were kept.  Where others keep the processors busy, the keeper comes late.
         totals = self.compare("scattered")
-        self.assertLess(totals["read_bytes"], 600 * MIB)
-        self.assertLess(totals["written_bytes"], 600 * MIB)
+        self.assertLess(totals["read_bytes"], 800 * MIB)
+        self.assertLess(totals["written_bytes"], 800 * MIB)
 
     def test_thin_streams(self):
         # 12 MiB that are used 60 times, of 48 MiB in blocks that are used by a quarter: 2.8 GiB
