@@ -34,6 +34,11 @@ public:
         return element->next == &head_ ? nullptr : static_cast<T*>(element->next);
     }
 
+    // The element before `element`, nullptr at the begin.
+    T* before(T* element) {
+        return element->previous == &head_ ? nullptr : static_cast<T*>(element->previous);
+    }
+
     void push_back(T* element) { insert_before(&head_, element); }
     void push_front(T* element) { insert_before(head_.next, element); }
 

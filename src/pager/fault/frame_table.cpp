@@ -19,7 +19,9 @@ namespace {
 constexpr uint64_t kProtectedNumerator = 3;
 constexpr uint64_t kProtectedDenominator = 4;
 // Read-ahead that nobody used may fill one part in kAheadShare of the budget.
-constexpr uint64_t kAheadShare = 4;
+constexpr uint64_t kAheadShare = AheadShare::kMost;
+// What is read ahead at most.
+constexpr uint64_t kAheadMost = 2;
 // What is kept free or clean ahead of need: one part in kLowWaterShare of the budget.
 constexpr uint64_t kLowWaterShare = 16;
 // Parts leave so much room for the descriptors of sparse blocks.
@@ -141,18 +143,32 @@ bool FrameTable::is_beyond_ahead_share(uint64_t bytes) noexcept {
     return ahead_bytes_ + bytes > budget_bytes_ / kAheadShare;
 }
 
-uint64_t FrameTable::ahead_share_bytes() noexcept {
+bool FrameTable::may_fill_ahead(uint64_t bytes) noexcept {
     const sys::LockGuard guard(lock_);
-    return budget_bytes_ / kAheadShare;
+    if (ahead_bytes_ + bytes <= budget_bytes_ / kAheadMost) return true;
+    ahead_share_.note_unused(bytes);
+    return false;
 }
 
-// Staged and clean, so that it needs no eviction.
+uint64_t FrameTable::ahead_bytes_wanted() noexcept {
+    const sys::LockGuard guard(lock_);
+    ahead_share_.adapt(given_bytes_, budget_bytes_);
+    return ahead_share_.bytes_of(budget_bytes_);
+}
+
+// Staged and clean, so that it needs no eviction.  Of what was read ahead the newest, which is
+// needed last, unless nobody seems to need the oldest.
 Frame* FrameTable::take_reclaimable(UseAhead use_ahead) noexcept {
-    if (Frame* frame = take_staged(inactive_)) return frame;
-    const bool may_use_ahead = use_ahead == UseAhead::kAlways ||
-                               (use_ahead == UseAhead::kBeyondShare &&
-                                (ahead_bytes_ > budget_bytes_ / kAheadShare || is_ahead_stale()));
-    return may_use_ahead ? take_staged(ahead_) : nullptr;
+    const bool many_ahead = ahead_bytes_ > budget_bytes_ / kAheadShare;
+    if (use_ahead != UseAhead::kNever && is_ahead_stale()) {
+        if (Frame* frame = take_staged(ahead_, false)) return frame;
+    }
+    // Before what the keeper has withdrawn, which may be in use.
+    if (use_ahead != UseAhead::kNever && many_ahead) {
+        if (Frame* frame = take_staged(ahead_, true)) return frame;
+    }
+    if (Frame* frame = take_staged(inactive_, false)) return frame;
+    return use_ahead == UseAhead::kAlways ? take_staged(ahead_, false) : nullptr;
 }
 
 // Since the oldest was read ahead all of the budget could have been filled anew.
@@ -292,8 +308,8 @@ void FrameTable::trim() noexcept {
             for (FrameClass& frame_class : classes_) {
                 if (frame == nullptr && frame_class.open()) frame = take_free(frame_class);
             }
-            if (frame == nullptr) frame = take_staged(inactive_);
-            if (frame == nullptr) frame = take_staged(ahead_);
+            if (frame == nullptr) frame = take_staged(inactive_, false);
+            if (frame == nullptr) frame = take_staged(ahead_, false);
         }
         if (frame == nullptr) return;
         make_bare(*frame);
@@ -473,9 +489,10 @@ void FrameTable::chunk_populated(Frame& leader, bool success, bool leader_in_use
     note_progress();
 }
 
-Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
-    for (Frame *frame = list.front(), *next = nullptr; frame != nullptr; frame = next) {
-        next = list.after(frame);
+Frame* FrameTable::take_staged(IntrusiveList<Frame>& list, bool newest) noexcept {
+    Frame* next = nullptr;
+    for (Frame* frame = newest ? list.back() : list.front(); frame != nullptr; frame = next) {
+        next = newest ? list.before(frame) : list.after(frame);
         Region& region = *frame->region;
         Block& block = region.block(frame->block);
         const uint32_t word = block.load();
@@ -490,6 +507,7 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list) noexcept {
         }
         if (frame->queue == FrameQueue::kAhead) {
             count(region.counters.prefetch_unused);
+            ahead_share_.note_unused(frame->bytes);
         } else {
             count(region.counters.clean_drops);
         }
@@ -608,6 +626,7 @@ void FrameTable::enqueue(Frame& frame, FrameQueue queue) noexcept {
 void FrameTable::dequeue(Frame& frame) noexcept {
     const sys::LockGuard guard(lock_);
     if (frame.queue == FrameQueue::kHidden) shelf_share_.note_return();
+    if (frame.queue == FrameQueue::kAhead) ahead_share_.note_used(frame.bytes);
     if (frame.queue != FrameQueue::kNone) take_out(frame);
 }
 

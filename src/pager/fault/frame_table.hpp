@@ -26,6 +26,7 @@
 
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "pager/fault/ahead_share.hpp"
 #include "pager/fault/block.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame.hpp"
@@ -168,8 +169,10 @@ public:
     // Whether what was read ahead and not used yet, with `bytes` more, has passed the share of it
     // that acquire() leaves alone.
     bool is_beyond_ahead_share(uint64_t bytes) noexcept;
-    // That share of the budget.
-    uint64_t ahead_share_bytes() noexcept;
+    // Whether one more block may be read ahead.  Not if half of the budget is full of them.
+    bool may_fill_ahead(uint64_t bytes) noexcept;
+    // What all streams together had better read ahead, at most that.
+    uint64_t ahead_bytes_wanted() noexcept;
 
     // Bytes that acquire() could serve without an eviction.
     uint64_t available_bytes() noexcept;
@@ -219,7 +222,7 @@ private:
     bool evicts_ahead() const noexcept HANARE_REQUIRES(lock_);
     uint64_t unlocked_low_water_bytes() const noexcept HANARE_REQUIRES(lock_);
     Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
-    Frame* take_staged(IntrusiveList<Frame>& list) noexcept HANARE_REQUIRES(lock_);
+    Frame* take_staged(IntrusiveList<Frame>& list, bool newest) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass* wanted) noexcept HANARE_REQUIRES(lock_);
     bool is_ahead_stale() noexcept HANARE_REQUIRES(lock_);
     Frame* take_reclaimable(UseAhead use_ahead) noexcept HANARE_REQUIRES(lock_);
@@ -252,6 +255,7 @@ private:
     uint32_t whole_score_ HANARE_GUARDED_BY(lock_) = kWholeScoreAtFirst;
     bool has_shelves_ HANARE_GUARDED_BY(lock_) = false;
     ShelfShare shelf_share_ HANARE_GUARDED_BY(lock_);
+    AheadShare ahead_share_ HANARE_GUARDED_BY(lock_);
     uint64_t inactive_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t hidden_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t ahead_bytes_ HANARE_GUARDED_BY(lock_) = 0;

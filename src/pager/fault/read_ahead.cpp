@@ -124,7 +124,8 @@ void Pager::observe(Fault& fault) noexcept {
          .parts_per_block = region.parts_per_block,
          .first_depth = region.has_shelf() ? 1u : 4u,
          .by_chance = by_chance,
-         .shared_blocks = static_cast<uint32_t>(frames_.ahead_share_bytes() >> region.block_shift)},
+         .shared_blocks =
+             static_cast<uint32_t>(frames_.ahead_bytes_wanted() >> region.block_shift)},
         begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();
@@ -275,6 +276,7 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader
     if (sparse && has_its_parts(region, *region.frame_of(block))) return FillStart::kNothingToDo;
     if (sparse && by_fault) return FillStart::kForKeeper;
     hanare_status failure = HANARE_STATUS_OK;
+    if (!frames_.may_fill_ahead(region.block_bytes)) return FillStart::kNoFrame;
     // Read-ahead does not live on its own earlier work, which is needed sooner.
     Frame* found = take_frame(*region.frame_class, UseAhead::kNever, true, &failure);
     if (found == nullptr) return FillStart::kNoFrame;
