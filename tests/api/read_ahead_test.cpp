@@ -91,6 +91,28 @@ TEST_P(ReadAheadTest, PinsAndFlushesMeetReadsInFlight) {
     EXPECT_EQ(mismatches(words_, kBytes, 1), 0u);
 }
 
+// As many arrays that a loop goes through together; each would read ahead what the others' next
+// blocks need.
+TEST_P(ReadAheadTest, RegionsThatTakeTurnsKeepTheirBlocks) {
+    constexpr uint64_t kRegions = 8;
+    constexpr uint64_t kRegionBytes = kBytes / kRegions;
+    constexpr uint64_t kStepWords = kWordsPerBlock / 32;
+    FarPool pool(setup(kBlock), 48, kBytes, 256);
+    std::vector<uint64_t*> regions;
+    for (uint64_t k = 0; k < kRegions; ++k) {
+        regions.push_back(pool.alloc_words(kRegionBytes));
+        fill(regions[k], kRegionBytes, k);
+        pool.make_absent(regions[k], kRegionBytes);
+    }
+    const uint64_t before_bytes = pool.stats().read_bytes;
+    for (uint64_t i = 0; i < kRegionBytes / sizeof(uint64_t); i += kStepWords) {
+        for (uint64_t k = 0; k < kRegions; ++k) {
+            ASSERT_EQ(const_cast<const volatile uint64_t&>(regions[k][i]), pattern(k, i));
+        }
+    }
+    EXPECT_LT(pool.stats().read_bytes - before_bytes, 2 * kBytes);
+}
+
 // Large enough that one stream is read ahead farther where nothing else uses the device.
 class ReadAheadDistanceTest : public EngineTest {
 protected:

@@ -197,16 +197,18 @@ TEST_F(ChunksAheadTest, ThatGetNoPagesCountForNothingAndAreTheLast) {
 // Frames of blocks that were read ahead.
 class AheadTest : public FrameTableTest {
 protected:
-    void stage(Frame& frame) {
+    void SetUp() override {
         region_.block_bytes = kBlockBytes;
         auto table = sys::Mapping::reserve(kOsPageBytes, kOsPageBytes);
         ASSERT_TRUE(table);
         region_.table = std::move(*table);
+    }
+    void stage(Frame& frame, uint32_t block = 0, FrameQueue queue = FrameQueue::kAhead) {
         frame.region = &region_;
-        frame.block = 0;
+        frame.block = block;
         region_.add_resident(kBlockBytes);
-        ASSERT_TRUE(region_.block(0).try_enter(0, BlockState::kStaged));
-        table_->enqueue(frame, FrameQueue::kAhead);
+        ASSERT_TRUE(region_.block(block).try_enter(0, BlockState::kStaged));
+        table_->enqueue(frame, queue);
     }
     Frame* acquire(FrameClass& frame_class, FrameTable::UseAhead use_ahead) {
         Frame* const frame = table_->acquire(frame_class, use_ahead, true);
@@ -235,6 +237,34 @@ TEST_F(AheadTest, WhatNobodyUsesForLongGoes) {
     EXPECT_EQ(acquire(frame_class, FrameTable::UseAhead::kNever), nullptr);
     EXPECT_EQ(acquire(frame_class, FrameTable::UseAhead::kBeyondShare), frames[0]);
     EXPECT_EQ(block_word::state(region_.block(0).load()), BlockState::kAbsent);
+}
+
+// Before what was withdrawn, which may be in use: many streams would leave no room for that.
+TEST_F(AheadTest, TheNewestGoesWhereTheyAreMany) {
+    constexpr uint32_t kShare = 4 * kMiB / kBlockBytes;
+    const auto frames = open(16 * kMiB, false, kShare + 2);
+    FrameClass& frame_class = *frames[0]->frame_class;
+    for (uint32_t i = 0; i <= kShare; ++i) stage(*frames[i], i);
+    stage(*frames[kShare + 1], kShare + 1, FrameQueue::kInactive);
+    // All that is free.
+    Frame* next = acquire(frame_class, FrameTable::UseAhead::kBeyondShare);
+    while (next != nullptr && next != frames[kShare]) {
+        next = acquire(frame_class, FrameTable::UseAhead::kBeyondShare);
+    }
+    EXPECT_EQ(next, frames[kShare]);
+    EXPECT_EQ(acquire(frame_class, FrameTable::UseAhead::kBeyondShare), frames[kShare + 1]);
+    EXPECT_EQ(acquire(frame_class, FrameTable::UseAhead::kBeyondShare), nullptr);
+    EXPECT_EQ(acquire(frame_class, FrameTable::UseAhead::kAlways), frames[0]);
+}
+
+TEST_F(AheadTest, NeverFillMoreThanHalfOfTheBudget) {
+    constexpr uint32_t kHalf = 8 * kMiB / kBlockBytes;
+    const auto frames = open(16 * kMiB, false, kHalf);
+    for (uint32_t i = 0; i < kHalf; ++i) {
+        EXPECT_TRUE(table_->may_fill_ahead(kBlockBytes));
+        stage(*frames[i], i);
+    }
+    EXPECT_FALSE(table_->may_fill_ahead(kBlockBytes));
 }
 
 }  // namespace
