@@ -114,8 +114,11 @@ std::string table_of(const std::vector<DlmRun>& runs) {
     std::string title = "\n" + first.program + " " + first.size;
     if (plain_seconds.empty()) return title + ": " + plain_failure + "\n";
     const Summary plain = summarize(plain_seconds);
-    title += format(": plain %s (%.0f %% between runs)\n", format_seconds(plain.median).c_str(),
-                    100 * (plain.max - plain.min) / plain.median);
+    title += ": plain " + format_seconds(plain.median);
+    if (plain_seconds.size() > 1) {
+        title += format(" (%.0f %% between runs)", 100 * (plain.max - plain.min) / plain.median);
+    }
+    title += "\n";
     // A column's point but for the local part.
     const auto columns = distinct<DlmPoint>(limited, [](DlmPoint point) {
         point.local_percent = 0;

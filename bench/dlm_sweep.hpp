@@ -39,6 +39,7 @@ inline constexpr const char* kDlmHanare = "hanare";  // built by hanare-cc
 inline constexpr const char* kDlmRun = "run";        // the plain one, under `hanare run`
 inline constexpr const char* kDlmSwap = "swap";      // the plain one, in a cgroup, with swap
 inline constexpr const char* kDlmZram = "zram";
+inline constexpr const char* kDlmMmap = "mmap";  // its arrays in a mapped file, in a cgroup
 
 struct DlmPoint {
     std::string program;

@@ -124,7 +124,8 @@ void add_bench_dlm(CLI::App& bench) {
                     "loopback)");
     dlm->add_option("--systems", flags->systems,
                     "comma-separated, of hanare (built by hanare-cc), run (the plain program "
-                    "under hanare run), swap, zram (default hanare,run,swap)");
+                    "under hanare run), swap, zram, mmap (a mapped file for the arrays) (default "
+                    "hanare,run,swap,mmap)");
     dlm->add_option("--rounds", flags->rounds, "runs of each; the median counts (default 3)");
     dlm->add_option("--patience", flags->patience_s,
                     "seconds after which a run is stopped, 1 to 86400")

@@ -41,7 +41,7 @@ constexpr config::Range kRoundsAllowed(1, 99);
 constexpr config::Range kPatienceAllowed_s(1, 86400);
 constexpr config::PowerOfTwo kBlocksAllowed(4 * kKiB, 4 * kMiB);
 constexpr const char* kSystems[] = {bench::kDlmHanare, bench::kDlmRun, bench::kDlmSwap,
-                                    bench::kDlmZram};
+                                    bench::kDlmZram, bench::kDlmMmap};
 constexpr const char* kStores[] = {"file", "server"};
 
 // What --quick changes.
@@ -52,8 +52,9 @@ struct Extent {
     const char* systems;
     const char* rounds;
 };
-constexpr Extent kFull = {"80,65,40,20,10", "64K,256K,1M", "file,server", "hanare,run,swap", "3"};
-constexpr Extent kQuick = {"40,10", "256K", "file", "hanare,run,swap", "1"};
+constexpr Extent kFull = {"80,65,40,20,10", "64K,256K,1M", "file,server", "hanare,run,swap,mmap",
+                          "3"};
+constexpr Extent kQuick = {"40,10", "256K", "file", "hanare,run,swap,mmap", "1"};
 
 struct Series {
     std::vector<DlmProgram> programs;
@@ -130,7 +131,7 @@ std::vector<DlmPoint> points_of(const Series& series, const DlmProgram& program,
     for (const double percent : series.percents) {
         for (const std::string& system : series.systems) {
             DlmPoint point = {program.name, program.size, system, "", percent, 0, round};
-            if (system == bench::kDlmSwap || system == bench::kDlmZram) {
+            if (system != bench::kDlmHanare && system != bench::kDlmRun) {
                 points.push_back(point);
                 continue;
             }

@@ -52,18 +52,25 @@ Result<DlmBuilds> DlmBuilds::make(const std::string& directory, sys::Guardian* g
 }
 
 Result<std::string> DlmBuilds::plain(const bench::DlmProgram& program, int interrupt_fd) {
-    return build(program, false, interrupt_fd);
+    return build(program, Kind::kPlain, interrupt_fd);
 }
 
 Result<std::string> DlmBuilds::far(const bench::DlmProgram& program, int interrupt_fd) {
-    return build(program, true, interrupt_fd);
+    return build(program, Kind::kFar, interrupt_fd);
 }
 
-// The two differ in what the word stands for; code that reaches arrays anywhere is the same.
-Result<std::string> DlmBuilds::build(const bench::DlmProgram& program, bool is_far,
+Result<std::string> DlmBuilds::mapped(const bench::DlmProgram& program, int interrupt_fd) {
+    return build(program, Kind::kMapped, interrupt_fd);
+}
+
+// They differ in what the word stands for; code that reaches arrays anywhere is the same.
+Result<std::string> DlmBuilds::build(const bench::DlmProgram& program, Kind kind,
                                      int interrupt_fd) {
-    const std::string path =
-        folder_.path() + "/" + program.name + "_" + program.size + (is_far ? ".far" : ".plain");
+    const bool is_far = kind != Kind::kPlain;
+    const char* const ending = kind == Kind::kPlain ? ".plain"
+                               : kind == Kind::kFar ? ".far"
+                                                    : ".mapped";
+    const std::string path = folder_.path() + "/" + program.name + "_" + program.size + ending;
     if (access(path.c_str(), X_OK) == 0) return path;
     std::string compiler = driver_;
     if (!is_far) {
@@ -76,6 +83,7 @@ Result<std::string> DlmBuilds::build(const bench::DlmProgram& program, bool is_f
     }
     for (const std::string& define : program.defines) arguments.push_back("-D" + define);
     for (const std::string& source : program.sources) arguments.push_back(sources_ + "/" + source);
+    if (kind == Kind::kMapped) arguments.push_back(sources_ + "/mapped_arrays.c");
     arguments.insert(arguments.end(), {"-o", path, "-lm"});
     sys::FileDescriptor nothing;
     if (const int error = sys::open_unnamed(folder_.path(), nothing); error != 0) {

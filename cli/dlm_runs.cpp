@@ -31,7 +31,8 @@ constexpr uint64_t kSwapSlack = 64 * kMiB;
 constexpr size_t kOutputMax = 64u << 10;
 
 bool is_kernels(const DlmPoint& point) {
-    return point.system == bench::kDlmSwap || point.system == bench::kDlmZram;
+    return point.system == bench::kDlmSwap || point.system == bench::kDlmZram ||
+           point.system == bench::kDlmMmap;
 }
 
 uint64_t local_bytes(const DlmPoint& point, uint64_t data_bytes) {
@@ -55,9 +56,11 @@ Result<Launch> make_launch(const DlmProgram& program, const DlmPoint& point, uin
                            const DlmSetting& setting, int interrupt_fd) {
     const bool is_far = point.system == bench::kDlmHanare;
     const bool is_run = point.system == bench::kDlmRun;
-    HANARE_TRY_ASSIGN(const std::string path, is_far
-                                                  ? setting.builds->far(program, interrupt_fd)
-                                                  : setting.builds->plain(program, interrupt_fd));
+    const bool is_mapped = point.system == bench::kDlmMmap;
+    DlmBuilds& builds = *setting.builds;
+    HANARE_TRY_ASSIGN(const std::string path, is_far      ? builds.far(program, interrupt_fd)
+                                              : is_mapped ? builds.mapped(program, interrupt_fd)
+                                                          : builds.plain(program, interrupt_fd));
     Launch launch;
     launch.path = is_run ? "/proc/self/exe" : path;
     if (is_run) launch.arguments = {"hanare", "run", "--"};
@@ -65,6 +68,7 @@ Result<Launch> make_launch(const DlmProgram& program, const DlmPoint& point, uin
     launch.arguments.insert(launch.arguments.end(), program.arguments.begin(),
                             program.arguments.end());
     if (is_far || is_run) launch.environment = environment_of(point, data_bytes, setting);
+    if (is_mapped) launch.environment = {"DLM_FOLDER=" + setting.directory};
     return launch;
 }
 
