@@ -169,7 +169,8 @@ public:
     // Whether what was read ahead and not used yet, with `bytes` more, has passed the share of it
     // that acquire() leaves alone.
     bool is_beyond_ahead_share(uint64_t bytes) noexcept;
-    // Whether one more block may be read ahead.  Not if half of the budget is full of them.
+    // Whether streams may read that much ahead.  Not if half of the budget would be full of it;
+    // that counts as read in vain.
     bool may_fill_ahead(uint64_t bytes) noexcept;
     // What all streams together had better read ahead, at most that.
     uint64_t ahead_bytes_wanted() noexcept;

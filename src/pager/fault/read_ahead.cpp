@@ -205,7 +205,7 @@ void Pager::read_ahead(const Fault& fault, const StreamTable::Advice& wanted) no
     uint32_t next = wanted.first;
     uint32_t left = wanted.count;
     for (; left > 0; --left, next += static_cast<uint32_t>(wanted.step)) {
-        if (is_sample(region, next)) continue;
+        if (is_sample(region, next) || !frames_.may_fill_ahead(region.block_bytes)) continue;
         const FillStart start = start_ahead(region, next, batch);
         if (start == FillStart::kNoFrame) break;
         if (start == FillStart::kForKeeper) leave_to_keeper(region, next, 1, wanted.step);
@@ -216,7 +216,7 @@ void Pager::read_ahead(const Fault& fault, const StreamTable::Advice& wanted) no
 
 // What needs more than a fault should do: evicting what is dirty, completing sparse blocks.
 void Pager::leave_to_keeper(Region& region, uint32_t first, uint32_t count, int32_t step) noexcept {
-    if (!works_ahead_) return;
+    if (!works_ahead_ || !frames_.may_fill_ahead(count * region.block_bytes)) return;
     const auto end = first + count * static_cast<uint32_t>(step);
     while (first != end) {
         uint32_t next = first;
@@ -276,7 +276,6 @@ Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader
     if (sparse && has_its_parts(region, *region.frame_of(block))) return FillStart::kNothingToDo;
     if (sparse && by_fault) return FillStart::kForKeeper;
     hanare_status failure = HANARE_STATUS_OK;
-    if (!frames_.may_fill_ahead(region.block_bytes)) return FillStart::kNoFrame;
     // Read-ahead does not live on its own earlier work, which is needed sooner.
     Frame* found = take_frame(*region.frame_class, UseAhead::kNever, true, &failure);
     if (found == nullptr) return FillStart::kNoFrame;
