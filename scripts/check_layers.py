@@ -26,6 +26,7 @@ KERNEL_HEADER_EXCEPTIONS = [
     ("src/hook/*", "sys/syscall.h", "wraps what libc offers for the same system calls"),
     ("src/intercept/*", "sys/*", "answers the program's system calls: their numbers and layouts"),
     ("compiler/*", "sys/*", "programs on POSIX alone, without the library's layers"),
+    ("bench/dlm/mapped_arrays.c", "sys/mman.h", "the kernel's own way, without the library"),
     ("src/intercept/forks.cpp", "linux/sched.h", "the layout of clone3's arguments"),
 ]
 
