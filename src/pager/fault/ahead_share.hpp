@@ -26,8 +26,9 @@ public:
     void note_used(uint64_t bytes) { used_bytes_ += bytes; }
     void note_unused(uint64_t bytes) { unused_bytes_ += bytes; }
 
-    // The pool has given `given_bytes` to blocks since its begin.
-    void adapt(uint64_t given_bytes, uint64_t budget_bytes) {
+    // The pool has given `given_bytes` to blocks since its begin.  Less than `least_bytes`, a
+    // block, is as good as nothing.
+    void adapt(uint64_t given_bytes, uint64_t budget_bytes, uint64_t least_bytes) {
         const uint64_t period_bytes = budget_bytes / kMost;
         if (given_bytes - began_bytes_ < period_bytes) return;
         began_bytes_ = given_bytes;
@@ -35,15 +36,18 @@ public:
         const uint64_t unused = std::exchange(unused_bytes_, 0);
         // What is given up now was read when the share was another.
         if (std::exchange(settles_, false)) return;
+        const auto is_useful = [&](uint32_t level) { return period_bytes >> level >= least_bytes; };
         if (unused > period_bytes / kMany && unused > used / kMany) {
-            if (good_periods_ < wait_periods_ && has_grown_) {
+            if (std::exchange(has_grown_, false)) {
                 wait_periods_ = std::min(2 * wait_periods_, kWaitMost);
             }
-            change_level(level_ + 1);
-            has_grown_ = false;
-        } else if (++good_periods_ >= wait_periods_ && level_ > 0) {
-            if (has_grown_) wait_periods_ = kWaitLeast;
-            change_level(level_ - 1);
+            change_level(is_useful(level_ + 1) ? level_ + 1 : kLevels);
+        } else if (++good_periods_ >= wait_periods_) {
+            if (std::exchange(has_grown_, false)) wait_periods_ = kWaitLeast;
+            if (level_ == 0) return;
+            uint32_t level = level_ - 1;
+            while (level > 0 && !is_useful(level)) --level;
+            change_level(level);
             has_grown_ = true;
         }
     }
@@ -62,7 +66,7 @@ private:
 
     uint32_t level_ = 0;
     bool settles_ = false;                // the level has just changed
-    bool has_grown_ = false;              // by the last change
+    bool has_grown_ = false;              // by the last change, and that has not lasted yet
     uint32_t good_periods_ = 0;           // since then
     uint32_t wait_periods_ = kWaitLeast;  // before it grows
     uint64_t began_bytes_ = 0;            // this period

@@ -20,7 +20,7 @@ protected:
             share_.note_used(kPeriod - unused);
             share_.note_unused(unused);
             given_bytes_ += kPeriod;
-            share_.adapt(given_bytes_, kBudget);
+            share_.adapt(given_bytes_, kBudget, least_bytes_);
         }
     }
     // How many periods go well until the share changes.
@@ -35,6 +35,7 @@ protected:
 
     AheadShare share_;
     uint64_t given_bytes_ = 0;
+    uint64_t least_bytes_ = 1;
 };
 
 TEST_F(AheadShareTest, IsAQuarterWhileLittleIsReadInVain) {
@@ -63,6 +64,29 @@ TEST_F(AheadShareTest, GrowsAgain) {
     EXPECT_EQ(bytes(), kBudget / 4);
 }
 
+TEST_F(AheadShareTest, IsNothingOrABlock) {
+    least_bytes_ = kBudget / 32;
+    pass(100, 1);
+    EXPECT_EQ(bytes(), 0u);
+    EXPECT_GT(periods_until_change(), 0u);
+    EXPECT_EQ(bytes(), least_bytes_);
+    pass(2, 1);
+    EXPECT_EQ(bytes(), 0u);
+}
+
+TEST_F(AheadShareTest, WaitsLittleAgainOnceThereWasNothingInVainForLong) {
+    pass(100, 1);
+    for (int i = 0; i < 4; ++i) {
+        periods_until_change();
+        pass(2, 1);
+    }
+    pass(2000, 0);
+    EXPECT_EQ(bytes(), kBudget / 4);
+    pass(1, 1);
+    EXPECT_EQ(bytes(), kBudget / 8);
+    EXPECT_LE(periods_until_change(), 5u);
+}
+
 // Nothing at all is read ahead, so nothing in vain either.
 TEST_F(AheadShareTest, WaitsTheLongerTheMoreOftenItGrewInVain) {
     pass(100, 1);
@@ -79,7 +103,7 @@ TEST_F(AheadShareTest, WaitsTheLongerTheMoreOftenItGrewInVain) {
 
 TEST_F(AheadShareTest, AFewBlocksInVainDoNotMatter) {
     share_.note_unused(kPeriod / 16);
-    share_.adapt(kPeriod, kBudget);
+    share_.adapt(kPeriod, kBudget, least_bytes_);
     EXPECT_EQ(bytes(), kBudget / 4);
 }
 

@@ -146,13 +146,17 @@ bool FrameTable::is_beyond_ahead_share(uint64_t bytes) noexcept {
 bool FrameTable::may_fill_ahead(uint64_t bytes) noexcept {
     const sys::LockGuard guard(lock_);
     if (ahead_bytes_ + bytes <= budget_bytes_ / kAheadMost) return true;
+    // As after a long hanare_prefetch.  What the keeper has withdrawn may be in use.
+    const uint64_t used = used_bytes_ + metadata_bytes_;
+    const uint64_t unused = used < budget_bytes_ ? budget_bytes_ - used : 0;
+    if (free_bytes_ + unused >= bytes + unlocked_low_water_bytes()) return true;
     ahead_share_.note_unused(bytes);
     return false;
 }
 
-uint64_t FrameTable::ahead_bytes_wanted() noexcept {
+uint64_t FrameTable::ahead_bytes_wanted(uint64_t block_bytes) noexcept {
     const sys::LockGuard guard(lock_);
-    ahead_share_.adapt(given_bytes_, budget_bytes_);
+    ahead_share_.adapt(given_bytes_, budget_bytes_, block_bytes);
     return ahead_share_.bytes_of(budget_bytes_);
 }
 

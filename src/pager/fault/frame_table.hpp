@@ -169,11 +169,11 @@ public:
     // Whether what was read ahead and not used yet, with `bytes` more, has passed the share of it
     // that acquire() leaves alone.
     bool is_beyond_ahead_share(uint64_t bytes) noexcept;
-    // Whether streams may read that much ahead.  Not if half of the budget would be full of it;
-    // that counts as read in vain.
+    // Whether streams may read that much ahead.  Not if half of the budget would be full of it
+    // and there is no other room; that counts as read in vain.
     bool may_fill_ahead(uint64_t bytes) noexcept;
-    // What all streams together had better read ahead, at most that.
-    uint64_t ahead_bytes_wanted() noexcept;
+    // What the streams of a region had better read ahead in blocks of that size, at most.
+    uint64_t ahead_bytes_wanted(uint64_t block_bytes) noexcept;
 
     // Bytes that acquire() could serve without an eviction.
     uint64_t available_bytes() noexcept;

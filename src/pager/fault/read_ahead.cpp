@@ -124,8 +124,8 @@ void Pager::observe(Fault& fault) noexcept {
          .parts_per_block = region.parts_per_block,
          .first_depth = region.has_shelf() ? 1u : 4u,
          .by_chance = by_chance,
-         .shared_blocks =
-             static_cast<uint32_t>(frames_.ahead_bytes_wanted() >> region.block_shift)},
+         .shared_blocks = static_cast<uint32_t>(frames_.ahead_bytes_wanted(region.block_bytes) >>
+                                                region.block_shift)},
         begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();
