@@ -34,8 +34,21 @@ AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
         if (entry.region == &region) return entry;
     }
     Entry& entry = entries_[next_++ % entries_.size()];
-    entry = {&region, {UINT32_MAX - 1, UINT64_MAX - 1}, 0, 0, 0};
+    entry = {};
+    entry.region = &region;
+    entry.last = {UINT32_MAX - 1, UINT64_MAX - 1};
+    entry.turns.fill({UINT64_MAX - 1, 0});
     return entry;
+}
+
+uint32_t AccessHistory::note_turn(Entry& entry, uint64_t part) noexcept {
+    for (Turn& turn : entry.turns) {
+        if (distance(part, turn.part) != 1) continue;
+        turn.part = part;
+        return ++turn.run;
+    }
+    entry.turns[entry.next_turn++ % kTurns] = {part, 0};
+    return 0;
 }
 
 bool AccessHistory::is_random(const Region& region) const noexcept {
@@ -63,12 +76,13 @@ bool AccessHistory::note(const Region& region, Place place, bool in_stream, bool
     entry.step = step(entry.last.part, place.part);
     entry.last = place;
     entry.run = on ? entry.run + 1 : 0;
-    if (in_run || entry.run >= kRunMin) {
+    const uint32_t turn_run = note_turn(entry, place.part);
+    if (in_run || entry.run >= kRunMin || turn_run >= kTurnRunMin) {
         // Objects that were allocated together are used together: a short run is no stream yet.
         entry.score -= std::min(entry.score, kRunWeight);
     } else if (in_stream) {
         if (entry.score > 0) --entry.score;
-    } else if (!on) {
+    } else if (!on && turn_run == 0) {
         entry.score = std::min(entry.score + 1, kScoreMax);
     }
     return !in_run && entry.score >= kThreshold;

@@ -37,21 +37,33 @@ private:
     // Steps to a neighbouring part or block, or as far as the one before, after which a thread is
     // taken to go on like this.
     static constexpr uint32_t kRunMin = 2;
+    // As many, of one of several that take turns.  Objects of a few pages, used by turns, are none.
+    static constexpr uint32_t kTurnRunMin = 4;
+    static constexpr uint32_t kTurns = 16;
     // Further steps of that kind, and random faults, that outweigh each other.
     static constexpr uint32_t kRunWeight = 2;
 
     // One part in so many of a block is its edge.
     static constexpr uint32_t kEdgeShare = 32;
 
+    // What may be one of several that take turns.
+    struct Turn {
+        uint64_t part;
+        uint32_t run;  // steps to a neighbouring part
+    };
     struct Entry {
         const Region* region;
         Place last;
         int64_t step;  // in parts, to `last` from the one before
         uint32_t score;
         uint32_t run;
+        uint32_t next_turn;  // to be reused
+        std::array<Turn, kTurns> turns;
     };
 
     static bool goes_on(const Region& region, const Entry& entry, Place place) noexcept;
+    // How many steps to a neighbouring part, this one among them, have led to the place.
+    static uint32_t note_turn(Entry& entry, uint64_t part) noexcept;
     Entry& find(const Region& region) noexcept;
 
     std::array<Entry, 4> entries_;

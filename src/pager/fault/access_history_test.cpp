@@ -93,6 +93,26 @@ TEST_F(AccessHistoryTest, ShortRunsAmongRandomFaultsChangeNothing) {
     }
 }
 
+TEST_F(AccessHistoryTest, EndsWithStreamsThatTakeTurns) {
+    make_random();
+    bool is_random = true;
+    for (uint32_t part = 0; part < 6; ++part) {
+        for (uint32_t stream = 0; stream < 14; ++stream) is_random = note(100 + 9 * stream, part);
+    }
+    EXPECT_FALSE(is_random);
+}
+
+TEST_F(AccessHistoryTest, ObjectsOfAFewPagesThatAreUsedByTurnsAreNoStreams) {
+    make_random();
+    for (uint32_t object = 0; object < 50; ++object) {
+        for (uint32_t part = 0; part < 3; ++part) {
+            for (uint32_t other = 0; other < 4; ++other)
+                note(100 + 30 * object + 7 * other, 20 + part);
+        }
+        EXPECT_TRUE(history_.is_random(region())) << object;
+    }
+}
+
 TEST_F(AccessHistoryTest, GoesOnToTheEdgeOfANeighbouringBlockOrTheSamePlaceInIt) {
     make_random();
     note(200, 60);

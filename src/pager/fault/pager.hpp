@@ -252,6 +252,9 @@ private:
     // come upon so many by chance where most of the block is present, which is then no loss.
     static constexpr uint32_t kRunParts = 4;
     static constexpr uint32_t kRunPartsOnShelf = 8;
+    // As many parts after which more of a sparse block are had at once: what is read in vain is at
+    // most what was needed.
+    static constexpr uint32_t kPassageParts = 2;
     // A part is waited for, a block of a stream is there already; what is written would be
     // transferred twice.  So a block is better had as a whole when at least one of so many of its
     // parts was used.  Measured (decision 14).
@@ -269,6 +272,7 @@ private:
         AccessHistory* history;  // nullptr: not the program's access, and the whole block is wanted
         bool random = false;     // a part is enough
         StreamUse use = StreamUse::kNone;  // else a part of a stream's
+        Passage passage = {};              // through the block, if it is sparse
         bool waited = false;
         bool holds = false;  // for a system call: what others hold of a sparse block stays
     };
@@ -281,6 +285,8 @@ private:
     uint32_t read_ahead_blocks(const Region& region, uint64_t bytes) const noexcept;
     void observe(Fault& fault) noexcept;
     static bool is_in_run(const Fault& fault) noexcept;
+    static bool is_sparse(const Fault& fault) noexcept;
+    static Passage passage_of(const Fault& fault) noexcept;
     bool may_sample(const Region& region) noexcept;
     bool is_sample(const Region& region, uint32_t index) noexcept;
     static bool is_passed_through(const Region& region, uint64_t parts) noexcept;

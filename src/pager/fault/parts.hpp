@@ -3,6 +3,7 @@
 // Sets of parts of a block: masks of 64 bits.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -24,12 +25,37 @@ struct PartRun {
     uint32_t count;
 };
 
+// Of `parts`, in one run that ends before the part, or begins behind it.
+constexpr uint32_t count_before(uint64_t parts, uint32_t part) {
+    return static_cast<uint32_t>(std::countl_one(parts << (63 - part) << 1));
+}
+constexpr uint32_t count_behind(uint64_t parts, uint32_t part) {
+    return static_cast<uint32_t>(std::countr_one(parts >> part >> 1));
+}
+
 // The part, and those among `parts` that lie beside it in one run.
 constexpr PartRun run_with(uint64_t parts, uint32_t part) {
-    const uint64_t at = uint64_t{1} << part;
-    const auto before = static_cast<uint32_t>(std::countl_one(parts << (63 - part) << 1));
-    const auto behind = static_cast<uint32_t>(std::countr_one((parts | at) >> part));
-    return {part - before, before + behind};
+    const uint32_t before = count_before(parts, part);
+    return {part - before, before + 1 + count_behind(parts, part)};
+}
+
+// How somebody passes through a block: so many parts beside this one are there.
+struct Passage {
+    uint32_t parts = 0;
+    bool upwards = true;
+};
+
+constexpr Passage passage_to(uint64_t parts, uint32_t part) {
+    const uint32_t before = count_before(parts, part);
+    const uint32_t behind = count_behind(parts, part);
+    return before >= behind ? Passage{before, true} : Passage{behind, false};
+}
+
+// The part, and of `parts` those where the passage goes on, in one run of at most `most`.
+constexpr PartRun run_ahead(uint64_t parts, uint32_t part, Passage passage, uint32_t most) {
+    if (passage.upwards) return {part, std::min(1 + count_behind(parts, part), most)};
+    const uint32_t count = std::min(1 + count_before(parts, part), most);
+    return {part - (count - 1), count};
 }
 
 // Those of the aligned `count` (a power of two) among which it is.

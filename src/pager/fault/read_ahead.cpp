@@ -61,10 +61,9 @@ uint32_t Pager::read_ahead_blocks(const Region& region, uint64_t bytes) const no
 // takes turns with many others and so looks random may be a stream.  Only a hint, since the block
 // is not owned.
 bool Pager::is_in_run(const Fault& fault) noexcept {
+    if (!is_sparse(fault)) return false;
     const Region& region = fault.region;
-    const Block& block = region.block(fault.index);
-    if (block_word::state(block.load()) != BlockState::kSparse) return false;
-    Frame& frame = *region.frame_of(block);
+    Frame& frame = *region.frame_of(region.block(fault.index));
     const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
     const auto count = static_cast<uint32_t>(std::popcount(present));
     uint32_t run = kRunParts;
@@ -77,9 +76,20 @@ bool Pager::is_in_run(const Fault& fault) noexcept {
     }
     // Where random accesses have left parts here and there, some lie beside each other by chance.
     if (run_count(present) * kRunParts > count) return false;
-    const uint64_t all = all_ones(run);
-    if (fault.part >= run && (~present >> (fault.part - run) & all) == 0) return true;
-    return fault.part + run < region.parts_per_block && (~present >> (fault.part + 1) & all) == 0;
+    return passage_to(present, fault.part).parts >= run;
+}
+
+bool Pager::is_sparse(const Fault& fault) noexcept {
+    return block_word::state(fault.region.block(fault.index).load()) == BlockState::kSparse;
+}
+
+// A hint, too.
+Passage Pager::passage_of(const Fault& fault) noexcept {
+    const Region& region = fault.region;
+    Frame& frame = *region.frame_of(region.block(fault.index));
+    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
+    const Passage passage = passage_to(present, fault.part);
+    return passage.parts < kPassageParts ? Passage{} : passage;
 }
 
 // Whether streams of the region may be served by parts.  In blocks of few parts one part is too
@@ -140,9 +150,13 @@ void Pager::observe(Fault& fault) noexcept {
             fault.use = by_parts ? StreamUse::kParts : StreamUse::kSample;
         }
     }
+    const bool sparse = may_be_sparse && is_sparse(fault);
+    // Of a block that is used by parts all is had for a stream only, which then gets the next, too.
+    const bool by_itself = !found.continues && (random || sparse);
     fault.random =
-        fault.use != StreamUse::kNone || (may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL &&
-                                          (found.part || (random && !found.continues)));
+        fault.use != StreamUse::kNone ||
+        (may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL && (found.part || by_itself));
+    if (sparse && fault.use == StreamUse::kNone) fault.passage = passage_of(fault);
     if (found.count > 0) {
         read_ahead_depth_.note(found.count * region.block_bytes, 0, sys::now_ns());
         read_ahead(fault, found);

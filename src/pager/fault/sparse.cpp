@@ -89,11 +89,17 @@ void note_leaving(Frame& frame) {
     }
 }
 
+// Whether what is used of it is not here and there: a stream may not have come to its end.
+bool is_passage(const Frame& frame, uint32_t used) {
+    constexpr uint32_t kLeastParts = 4;
+    return used >= kLeastParts && run_count(frame.present) <= 2;
+}
+
 // At the end of a block's turn, in memory or on the shelf.
 void note_turn(Frame& frame) {
     const auto used = static_cast<uint32_t>(std::popcount(frame.present));
     end_test(frame, used * kStillDenseShare >= frame.region->parts_per_block);
-    end_fill_test(frame, used * 2 >= frame.region->parts_per_block);
+    end_fill_test(frame, used * 2 >= frame.region->parts_per_block || is_passage(frame, used));
 }
 
 void clear_shelf(const Region& region, uint32_t index) {
@@ -116,7 +122,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
     if (begins || !holds_part(*region.frame_of(block), fault.part)) {
         // Neighbours would not tell what a stream uses.
         const bool alone = !region.has_shelf() || fault.use == StreamUse::kSample;
-        const uint64_t parts = alone ? 1 : region.around.parts();
+        const uint64_t parts = std::max(alone ? 1 : region.around.parts(), 1 + fault.passage.parts);
         *status = obtain_room(region, std::min(parts * region.part_bytes, uint64_t{kPartBytesMax}),
                               &room);
         if (*status != HANARE_STATUS_OK) return Served::kDone;
@@ -229,10 +235,20 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
     return error;
 }
 
-// Of what came with another part all comes back with the first that is read.
+// Of what came with another part all comes back with the first that is read.  Who passes through
+// what was withdrawn, as a whole or not, gets half as much at once as came back before; while it is
+// found how much of the block is used only what is.
 PartRun Pager::run_that_returns(const Fault& fault, const Frame& frame) noexcept {
-    if (fault.write || (frame.neighbours & bit_of(fault.part)) == 0) return {fault.part, 1};
-    return run_with(frame.neighbours & aligned_parts(fault.part, ReadAround::kParts), fault.part);
+    const PartRun alone = {fault.part, 1};
+    if ((frame.neighbours & bit_of(fault.part)) != 0) {
+        const uint64_t group = aligned_parts(fault.part, ReadAround::kParts);
+        return fault.write ? alone : run_with(frame.neighbours & group, fault.part);
+    }
+    const bool was_dirty = (frame.dirty & bit_of(fault.part)) != 0;
+    if (frame.tests_fill || (fault.write && !was_dirty)) return alone;
+    const uint64_t alike =
+        frame.shelved & ~frame.neighbours & (was_dirty ? frame.dirty : ~frame.dirty);
+    return run_ahead(alike, fault.part, fault.passage, std::max(fault.passage.parts / 2, 1u));
 }
 
 // The caller owns a transient state.
@@ -247,6 +263,9 @@ hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept 
     if (was_withdrawn) frame.use_of_parts.note_used(bit_of(fault.part));
     const int error = take_run_from_shelf(frame, run.first, run.count, fault.write);
     const auto back = static_cast<uint32_t>(std::popcount(frame.present));
+    if (back * kManyShare >= region.parts_per_block && is_passage(frame, back)) {
+        end_fill_test(frame, true);
+    }
     const uint32_t unused = region.parts_per_block - back;
     if (frame.counts_use && unused * kUnusedShare <= region.parts_per_block) {
         end_test(frame, true);
@@ -388,13 +407,17 @@ bool Pager::is_written_easily(Region& region, uint32_t index) noexcept {
     return place != 0 && !slots_->is_shared(place - 1);
 }
 
-// What is read for a part that is missing: it, and those beside it that are missing, too, aligned,
-// within the room.  The caller owns the block.
+// What is read for a part that is missing: it, and those beside it that are missing, too, within
+// the room: where somebody passes through the block as many as are there, else aligned ones.  The
+// caller owns the block.
 PartRun Pager::run_around(const Fault& fault, const Frame& frame, uint64_t room_bytes) noexcept {
     const Region& region = fault.region;
     const uint64_t missing = region.block(fault.index).stored_parts & ~frame.held();
     if ((missing & bit_of(fault.part)) == 0) return {fault.part, 1};  // zeros
     const auto most = static_cast<uint32_t>(room_bytes >> region.part_shift);
+    if (const uint32_t passed = fault.passage.parts; passed > 0) {
+        return run_ahead(missing, fault.part, fault.passage, std::min(most, 1 + passed));
+    }
     return run_with(missing & aligned_parts(fault.part, most), fault.part);
 }
 
@@ -430,9 +453,10 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
         return status;
     }
     const uint64_t wanted = bit_of(fault.part);
-    store_mask(frame.present, frame.present | (installed & wanted));
-    store_mask(frame.shelved, frame.shelved | (installed & ~wanted));
-    frame.neighbours |= installed & ~wanted;
+    const uint64_t neighbours = region.has_shelf() ? installed & ~wanted : 0;
+    store_mask(frame.present, frame.present | (installed & ~neighbours));
+    store_mask(frame.shelved, frame.shelved | neighbours);
+    frame.neighbours |= neighbours;
     const uint64_t written = writable ? installed & wanted : 0;
     if (may_expect) frame.read_only_at_first |= installed & wanted & ~written;
     store_mask(frame.dirty, frame.dirty | written);
@@ -447,7 +471,7 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
 }
 
 // All that succeeds is `installed`: the part that is wanted is mapped, and its neighbours are on
-// the shelf, where it shows whether they are used.
+// the shelf, where it shows whether they are used, or mapped, too.
 int Pager::install_parts(const Fault& fault, PartRun run, const std::byte* content, bool writable,
                          uint64_t* installed) noexcept {
     Region& region = fault.region;
@@ -474,7 +498,12 @@ int Pager::install_parts(const Fault& fault, PartRun run, const std::byte* conte
     const uint64_t before = all & (wanted - 1);
     const uint64_t behind = all & ~before & ~wanted;
     for (const uint64_t parts : {before, behind}) {
-        if (parts != 0) install(region.shelf_of(fault.index), parts, true);  // or not
+        if (parts == 0) continue;
+        if (region.has_shelf()) {
+            install(region.shelf_of(fault.index), parts, true);  // or not
+        } else {
+            install(region.address_of(fault.index), parts, false);
+        }
     }
     return 0;
 }

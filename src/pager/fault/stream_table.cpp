@@ -71,7 +71,10 @@ StreamTable::Stream* StreamTable::match(uint32_t block, uint32_t part, const Sur
         // Among few blocks random accesses meet the next block of some stream all the time.
         const bool stays =
             delta == 0 && begin != Begin::kIgnore && clock_ - stream.stamp <= kStreams;
-        if (around.may_be_sparse && std::abs(stream.step) <= 1 && !stays &&
+        // How far it has got in what was whole, and so without a fault, is not known.
+        const bool returns = delta == 0 && stream.step != 0 &&
+                             block_word::state(around.blocks[block].load()) == BlockState::kStaged;
+        if (around.may_be_sparse && std::abs(stream.step) <= 1 && !stays && !returns &&
             !comes_to(stream, delta, part, around.parts_per_block)) {
             continue;
         }

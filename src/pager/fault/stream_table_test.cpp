@@ -80,6 +80,15 @@ TEST_F(StreamTableTest, WhoComesBackLaterNeedsPartsAnew) {
     EXPECT_EQ(fault(9, true, Begin::kCandidate, 2).parts, 4u);
 }
 
+TEST_F(StreamTableTest, WhatWasWithdrawnAsAWholeBelongsToItsStream) {
+    for (uint32_t block = 7; block < 14; ++block) fault(block, true);
+    for (uint32_t i = 0; i < 40; ++i) fault(1000 + 20 * i * i, true, Begin::kIgnore);
+    EXPECT_FALSE(fault(13, true, Begin::kIgnore, 41).continues);
+    make_present(13);
+    EXPECT_TRUE(fault(13, true, Begin::kIgnore, 41).continues);
+    EXPECT_TRUE(fault(14, true, Begin::kIgnore).continues);
+}
+
 TEST_F(StreamTableTest, TheDistanceGrowsFromBlockToBlockOnly) {
     EXPECT_EQ(fault(7).count, 0u);
     EXPECT_EQ(fault(8).count, 4u);
