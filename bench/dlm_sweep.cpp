@@ -60,20 +60,30 @@ const DlmRun* plain_of(const std::vector<DlmRun>& runs, const DlmPoint& point) {
     return found == runs.end() ? nullptr : &*found;
 }
 
-// Times by the plain ones of the same rounds.
-std::vector<double> ratios(const std::vector<DlmRun>& runs, const DlmPoint& which) {
+enum class Ending { kLeft, kFlushed };
+
+// Times by the plain ones of the same rounds, which write nothing out.
+std::vector<double> ratios(const std::vector<DlmRun>& runs, const DlmPoint& which, Ending ending) {
     std::vector<double> all;
     for (const DlmRun& run : runs) {
         if (case_of(run.point) != which || !run.failure.empty()) continue;
+        const bool flushed = ending == Ending::kFlushed;
+        if (flushed && run.flush_seconds < 0) continue;
+        const double seconds = run.seconds + (flushed ? run.flush_seconds : 0);
         const DlmRun* const plain = plain_of(runs, run.point);
-        if (plain != nullptr) all.push_back(run.seconds / plain->seconds);
+        if (plain != nullptr) all.push_back(seconds / plain->seconds);
     }
     return all;
 }
 
 std::string cell(const std::vector<DlmRun>& runs, const DlmPoint& which) {
-    const std::vector<double> all = ratios(runs, which);
-    if (!all.empty()) return format_ratio(summarize(all).median);
+    const std::vector<double> all = ratios(runs, which, Ending::kLeft);
+    const std::vector<double> flushed = ratios(runs, which, Ending::kFlushed);
+    if (!all.empty()) {
+        const std::string ratio = format_ratio(summarize(all).median);
+        if (flushed.empty()) return ratio;
+        return ratio + " (" + format_ratio(summarize(flushed).median) + ")";
+    }
     for (const DlmRun& run : runs) {
         if (case_of(run.point) != which || run.failure.empty()) continue;
         return run.failure.size() <= kCellMax ? run.failure : "failed";
@@ -176,6 +186,9 @@ std::optional<DlmResult> parse_dlm_result(const std::string& output) {
     result.bytes = std::strtoull(said["bytes"].c_str(), nullptr, 10);
     result.is_verified = said["verified"] == "yes";
     result.digest = said["digest"];
+    if (said.contains("flush_seconds")) {
+        result.flush_seconds = std::strtod(said["flush_seconds"].c_str(), nullptr);
+    }
     if (!(result.seconds > 0) || result.bytes == 0) return std::nullopt;
     return result;
 }
@@ -208,7 +221,9 @@ std::vector<Record> dlm_records(const std::vector<DlmRun>& runs) {
         };
         add("time", "s", seconds);
         add("whole_time", "s", whole);
-        if (point.system != kDlmPlain) add("time_of_plain", "", ratios(runs, point));
+        if (point.system == kDlmPlain) continue;
+        add("time_of_plain", "", ratios(runs, point, Ending::kLeft));
+        add("flushed_time_of_plain", "", ratios(runs, point, Ending::kFlushed));
     }
     return records;
 }

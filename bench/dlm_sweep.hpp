@@ -60,21 +60,24 @@ struct DlmRun {
     std::string failure;  // "" for one that ended well, verified
     double seconds = 0;   // of the benchmark's own timing
     double whole_seconds = 0;
-    std::string digest;  // of its result
+    double flush_seconds = -1;  // for what was left in memory; below 0: not known
+    std::string digest;         // of its result
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DlmRun, point, failure, seconds, whole_seconds, digest)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DlmRun, point, failure, seconds, whole_seconds, flush_seconds,
+                                   digest)
 
-// What a program says in its last line; none if it says nothing of the kind.
+// What a program says in its last lines; none if it says nothing of the kind.
 struct DlmResult {
     double seconds = 0;
     uint64_t bytes = 0;  // of its arrays
     bool is_verified = false;
+    double flush_seconds = -1;  // below 0: it says nothing of that
     std::string digest;
 };
 std::optional<DlmResult> parse_dlm_result(const std::string& output);
 
 // A table for each program: rows are local parts, columns systems; times by the plain one's of the
-// same round.
+// same round, and with the final flush where that was measured.
 std::string dlm_tables(const std::vector<DlmRun>& runs);
 std::vector<Record> dlm_records(const std::vector<DlmRun>& runs);
 // What failed, and why.

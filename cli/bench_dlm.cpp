@@ -303,8 +303,9 @@ Result<void> finish(const Series& series, JsonFile& json) {
     std::printf("%s", bench::dlm_tables(series.runs).c_str());
     std::puts(
         "\ntimes by the plain program's of the same round, medians; local: part of the arrays that "
-        "fits, and what the kernel's systems get\nbesides 16 MiB for the process; no system "
-        "flushes at the end; all results verified by the benchmarks' own rules");
+        "fits, and what the kernel's systems get\nbesides 16 MiB for the process; in "
+        "brackets with what was left in memory written out at the end;\nall results verified by "
+        "the benchmarks' own rules");
     for (const std::string& text : bench::dlm_failures(series.runs)) {
         std::printf("%s\n", text.c_str());
     }

@@ -83,6 +83,10 @@ Result<std::string> DlmBuilds::build(const bench::DlmProgram& program, Kind kind
     }
     for (const std::string& define : program.defines) arguments.push_back("-D" + define);
     for (const std::string& source : program.sources) arguments.push_back(sources_ + "/" + source);
+    arguments.push_back(sources_ + "/final_flush.c");
+    if (is_far) {
+        arguments.push_back(kind == Kind::kMapped ? "-DFINAL_FLUSH_MAPPED" : "-DFINAL_FLUSH_DLM");
+    }
     if (kind == Kind::kMapped) arguments.push_back(sources_ + "/mapped_arrays.c");
     arguments.insert(arguments.end(), {"-o", path, "-lm"});
     sys::FileDescriptor nothing;

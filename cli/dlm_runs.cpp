@@ -108,6 +108,9 @@ void judge(const ProgramRun& run, const std::string& output, uint64_t oom_kills,
         outcome.run.failure = "WRONG";
     } else {
         outcome.run.seconds = result->seconds;
+        // The plain one has nowhere to write to.
+        const bool flushes = outcome.run.point.system != bench::kDlmPlain;
+        outcome.run.flush_seconds = flushes ? result->flush_seconds : -1;
         outcome.run.digest = result->digest;
         outcome.data_bytes = result->bytes;
     }

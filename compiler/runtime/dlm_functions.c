@@ -40,6 +40,13 @@ int dlm_init(int argc, char **argv) {
     return 0;
 }
 
+int dlm_flush(void) {
+    if (far_memory_flush() == 0) return 0;
+    far_memory_say("dlm_flush: %s", far_memory_error());
+    errno = EIO;
+    return -1;
+}
+
 void dlm_exit(void) { far_memory_close(); }
 
 static bool multiply(size_t *product, int factor) {

@@ -169,6 +169,12 @@ int far_memory_unmap(void *address) {
     return unmap(address, bytes);
 }
 
+int far_memory_flush(void) {
+    if (pool == NULL || hanare_flush(pool, NULL, 0) == HANARE_STATUS_OK) return 0;
+    note_error();
+    return -1;
+}
+
 void far_memory_close(void) {
     pthread_mutex_lock(&lock);
     if (pool != NULL && hanare_pool_close(pool) == HANARE_STATUS_OK) pool = NULL;

@@ -20,6 +20,8 @@ void far_memory_open(void);
 void *far_memory_map(void *address, size_t bytes);
 /* What far_memory_map returned.  Non-zero: it was not. */
 int far_memory_unmap(void *address);
+/* All of it to the stores.  Non-zero: that failed, `far_memory_error` says why. */
+int far_memory_flush(void);
 /* Ends it.  While no other thread uses it. */
 void far_memory_close(void);
 

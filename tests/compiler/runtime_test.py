@@ -32,6 +32,7 @@ FREED = """
         char *first = dlm_alloc(1 << 20), *second = dlm_alloc(3 << 20);
         first[9] = second[9] = 1;
         a[5] = 1;
+        if (dlm_flush() != 0) return 1;
         dlm_free(NULL);
         dlm_free(first);
         if (count > 1) dlm_free(arguments[1][0] == 'a' ? (void *)a : (void *)(second + 4096));

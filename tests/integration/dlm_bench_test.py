@@ -43,6 +43,14 @@ class Dlm(support.InOwnPlace):
             if not any(words.startswith(case.replace("_", " ") + ", mmap is left out: ")
                        for words in result.stdout.splitlines()):
                 self.assertIn((case, "mmap", ""), found)
+        flushed = {(r["case"], r["system"]): r["min"] for r in records
+                   if r["metric"] == "flushed_time_of_plain"}
+        for record in records:
+            key = (record["case"], record["system"])
+            if record["metric"] == "time_of_plain" and record["params"]["store"] == "file" \
+                    and record["system"] == "hanare":
+                self.assertGreater(flushed[key], 0)
+        self.assertFalse([key for key in flushed if key[1] == "run"])
         self.assertEqual(self.left_behind(), [])
         # What is known is not run again, but for what tells how large the arrays are.
         again = self.run_bench(*arguments)

@@ -57,6 +57,12 @@ void dlm_free(void *address);
 int dlm_init(int argc, char **argv);
 void dlm_exit(void);
 
+/* Writes what has changed of all far memory to the stores, and returns when it is there; it stays
+ * in local memory.  Returns 0; below `hanare run` it does nothing and returns 0, too.  -1, errno EIO
+ * and one line on standard error when a store cannot take it.  What other threads write meanwhile
+ * may be left out.  Any thread, but not beside dlm_exit. */
+int dlm_flush(void);
+
 /* What the paper's compiler makes of `dlm` declarations (Fig. 4(a)), so that its output, too, can
  * be built: an array of as many elements as the product of `dimensions`, which end with -1.  The
  * other arguments said how it was to be divided, and are not looked at. */

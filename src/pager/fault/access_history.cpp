@@ -2,6 +2,7 @@
 #include "pager/fault/access_history.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "pager/fault/region.hpp"
 
@@ -41,14 +42,21 @@ AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
     return entry;
 }
 
-uint32_t AccessHistory::note_turn(Entry& entry, uint64_t part) noexcept {
-    for (Turn& turn : entry.turns) {
-        if (distance(part, turn.part) != 1) continue;
-        turn.part = part;
-        return ++turn.run;
-    }
-    entry.turns[entry.next_turn++ % kTurns] = {part, 0};
-    return 0;
+bool AccessHistory::is_last_of_a_turn(const Entry& entry, uint64_t part) noexcept {
+    return std::ranges::any_of(entry.turns, [part](const Turn& turn) { return turn.part == part; });
+}
+
+// What comes with a part that is missing does not fault.
+uint32_t AccessHistory::note_turn(Entry& entry, Place place) noexcept {
+    const auto found = std::ranges::find_if(entry.turns, [place](const Turn& turn) {
+        return distance(place.part, turn.part) <= uint64_t{place.beside} + 1;
+    });
+    const bool goes_on = found != entry.turns.end();
+    const uint32_t run = goes_on ? found->run + 1 : 0;
+    const auto last = goes_on ? found : std::prev(entry.turns.end());
+    std::copy_backward(entry.turns.begin(), last, std::next(last));
+    entry.turns.front() = {place.part, run};
+    return run;
 }
 
 bool AccessHistory::is_random(const Region& region) const noexcept {
@@ -71,12 +79,14 @@ bool AccessHistory::expects_random(const Region& region, Place place) const noex
 
 bool AccessHistory::note(const Region& region, Place place, bool in_stream, bool in_run) noexcept {
     Entry& entry = find(region);
-    if (place.part == entry.last.part) return entry.score >= kThreshold;
+    if (place.part == entry.last.part || is_last_of_a_turn(entry, place.part)) {
+        return entry.score >= kThreshold;
+    }
     const bool on = goes_on(region, entry, place);
     entry.step = step(entry.last.part, place.part);
     entry.last = place;
     entry.run = on ? entry.run + 1 : 0;
-    const uint32_t turn_run = note_turn(entry, place.part);
+    const uint32_t turn_run = note_turn(entry, place);
     if (in_run || entry.run >= kRunMin || turn_run >= kTurnRunMin) {
         // Objects that were allocated together are used together: a short run is no stream yet.
         entry.score -= std::min(entry.score, kRunWeight);

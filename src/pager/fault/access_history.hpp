@@ -14,10 +14,12 @@ struct Region;
 
 class AccessHistory {
 public:
-    // Where a fault was: block, and part in the region.
+    // Where a fault was: block, and part in the region; and how many parts beside it, on one side,
+    // are there.
     struct Place {
         uint32_t block;
         uint64_t part;
+        uint32_t beside = 0;
     };
 
     // Records a fault; `in_stream`: it continues a stream of the region; `in_run`: the parts before
@@ -49,7 +51,7 @@ private:
     // What may be one of several that take turns.
     struct Turn {
         uint64_t part;
-        uint32_t run;  // steps to a neighbouring part
+        uint32_t run;  // steps to a neighbouring part, or over what is there
     };
     struct Entry {
         const Region* region;
@@ -57,13 +59,13 @@ private:
         int64_t step;  // in parts, to `last` from the one before
         uint32_t score;
         uint32_t run;
-        uint32_t next_turn;  // to be reused
-        std::array<Turn, kTurns> turns;
+        std::array<Turn, kTurns> turns;  // the last one first
     };
 
     static bool goes_on(const Region& region, const Entry& entry, Place place) noexcept;
-    // How many steps to a neighbouring part, this one among them, have led to the place.
-    static uint32_t note_turn(Entry& entry, uint64_t part) noexcept;
+    static bool is_last_of_a_turn(const Entry& entry, uint64_t part) noexcept;
+    // How many steps, this one among them, have led to the place.
+    static uint32_t note_turn(Entry& entry, Place place) noexcept;
     Entry& find(const Region& region) noexcept;
 
     std::array<Entry, 4> entries_;

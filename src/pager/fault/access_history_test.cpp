@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kParts = 64;
 
-AccessHistory::Place place(uint32_t block, uint32_t part) {
-    return {block, uint64_t{block} * kParts + part};
+AccessHistory::Place place(uint32_t block, uint32_t part, uint32_t beside = 0) {
+    return {block, uint64_t{block} * kParts + part, beside};
 }
 
 class AccessHistoryTest : public ::testing::Test {
@@ -57,6 +57,7 @@ TEST_F(AccessHistoryTest, EndsWithTwoSteps) {
 
 TEST_F(AccessHistoryTest, EndsWithEqualStepsThroughEveryBlock) {
     for (const uint32_t step : {8U, 24U}) {
+        history_ = {};
         make_random();
         const auto at = [&](uint32_t count) { return place(80, 0).part + count * step; };
         const auto note_step = [&](uint32_t count) {
@@ -98,6 +99,49 @@ TEST_F(AccessHistoryTest, EndsWithStreamsThatTakeTurns) {
     bool is_random = true;
     for (uint32_t part = 0; part < 6; ++part) {
         for (uint32_t stream = 0; stream < 14; ++stream) is_random = note(100 + 9 * stream, part);
+    }
+    EXPECT_FALSE(is_random);
+}
+
+TEST_F(AccessHistoryTest, StreamsThatTakeTurnsAreKnownBesideRandomFaults) {
+    make_random();
+    bool is_random = true;
+    uint32_t elsewhere = 3000;
+    for (uint32_t part = 0; part < 12; ++part) {
+        for (uint32_t stream = 0; stream < 8; ++stream) {
+            is_random = note(100 + 9 * stream, part);
+            if (stream % 4 == 0) note(elsewhere += 20, 7);
+        }
+    }
+    EXPECT_FALSE(is_random);
+}
+
+TEST_F(AccessHistoryTest, StepsLeadOverWhatIsThere) {
+    for (const bool is_there : {true, false}) {
+        history_ = {};
+        make_random();
+        bool is_random = true;
+        for (const uint32_t part : {0U, 1U, 2U, 5U, 11U, 23U, 39U, 55U}) {
+            for (uint32_t stream = 0; stream < 8; ++stream) {
+                const uint32_t block = 200 + 9 * stream + (is_there ? 0 : 300);
+                is_random =
+                    history_.note(region(), place(block, part, is_there ? part : 0), false, false);
+            }
+        }
+        EXPECT_EQ(is_random, !is_there);
+    }
+}
+
+TEST_F(AccessHistoryTest, AFirstWriteAfterAReadChangesNothingAmongTurnsEither) {
+    make_random();
+    for (uint32_t part = 0; part < 3; ++part) {
+        for (int pass = 0; pass < 2; ++pass) {
+            for (uint32_t stream = 0; stream < 8; ++stream) note(100 + 9 * stream, part);
+        }
+    }
+    bool is_random = true;
+    for (uint32_t part = 3; part < 6; ++part) {
+        for (uint32_t stream = 0; stream < 8; ++stream) is_random = note(100 + 9 * stream, part);
     }
     EXPECT_FALSE(is_random);
 }

@@ -70,7 +70,8 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
             hanare_status status = HANARE_STATUS_OK;
             // Who pins it, or moves it, needs all of it.
             const bool by_parts =
-                fault.random || fault.holds || (fault.history != nullptr && stays_sparse(fault));
+                fault.random || fault.holds ||
+                (fault.history != nullptr && (fault.alone || stays_sparse(fault)));
             const Served served = by_parts ? serve_part(fault, word, &status, was_mapped)
                                            : complete(fault, word, &status);
             if (served == Served::kDone) return status;

@@ -272,7 +272,8 @@ private:
         AccessHistory* history;  // nullptr: not the program's access, and the whole block is wanted
         bool random = false;     // a part is enough
         StreamUse use = StreamUse::kNone;  // else a part of a stream's
-        Passage passage = {};              // through the block, if it is sparse
+        bool alone = false;    // it continues no stream: of a sparse block it gets no more
+        Passage passage = {};  // through a sparse block
         bool waited = false;
         bool holds = false;  // for a system call: what others hold of a sparse block stays
     };
@@ -285,7 +286,7 @@ private:
     uint32_t read_ahead_blocks(const Region& region, uint64_t bytes) const noexcept;
     void observe(Fault& fault) noexcept;
     static bool is_in_run(const Fault& fault) noexcept;
-    static bool is_sparse(const Fault& fault) noexcept;
+    static uint64_t present_parts(const Fault& fault) noexcept;
     static Passage passage_of(const Fault& fault) noexcept;
     bool may_sample(const Region& region) noexcept;
     bool is_sample(const Region& region, uint32_t index) noexcept;

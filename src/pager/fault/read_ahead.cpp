@@ -61,8 +61,8 @@ uint32_t Pager::read_ahead_blocks(const Region& region, uint64_t bytes) const no
 // takes turns with many others and so looks random may be a stream.  Only a hint, since the block
 // is not owned.
 bool Pager::is_in_run(const Fault& fault) noexcept {
-    if (!is_sparse(fault)) return false;
     const Region& region = fault.region;
+    if (block_word::state(region.block(fault.index).load()) != BlockState::kSparse) return false;
     Frame& frame = *region.frame_of(region.block(fault.index));
     const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
     const auto count = static_cast<uint32_t>(std::popcount(present));
@@ -79,15 +79,19 @@ bool Pager::is_in_run(const Fault& fault) noexcept {
     return passage_to(present, fault.part).parts >= run;
 }
 
-bool Pager::is_sparse(const Fault& fault) noexcept {
-    return block_word::state(fault.region.block(fault.index).load()) == BlockState::kSparse;
+// Of a sparse block; none of others.  A hint, too.
+uint64_t Pager::present_parts(const Fault& fault) noexcept {
+    const Region& region = fault.region;
+    const Block& block = region.block(fault.index);
+    if (block_word::state(block.load()) != BlockState::kSparse) return 0;
+    return std::atomic_ref(region.frame_of(block)->present).load(std::memory_order_relaxed);
 }
 
-// A hint, too.
+// None where parts that are here and there lie beside each other by chance.
 Passage Pager::passage_of(const Fault& fault) noexcept {
-    const Region& region = fault.region;
-    Frame& frame = *region.frame_of(region.block(fault.index));
-    const uint64_t present = std::atomic_ref(frame.present).load(std::memory_order_relaxed);
+    const uint64_t present = present_parts(fault);
+    const auto count = static_cast<uint32_t>(std::popcount(present));
+    if (run_count(present) * kPassageParts > count) return {};
     const Passage passage = passage_to(present, fault.part);
     return passage.parts < kPassageParts ? Passage{} : passage;
 }
@@ -112,8 +116,9 @@ void Pager::observe(Fault& fault) noexcept {
         if (!fault.random) read_ahead_depth_.note_other_use();
         return;
     }
+    const uint32_t beside = may_be_sparse ? passage_to(present_parts(fault), fault.part).parts : 0;
     const AccessHistory::Place place = {
-        fault.index, uint64_t{fault.index} * region.parts_per_block + fault.part};
+        fault.index, uint64_t{fault.index} * region.parts_per_block + fault.part, beside};
     const bool in_run = may_be_sparse && is_in_run(fault);
     const bool by_chance = may_be_sparse && !in_run && fault.history->is_random(region);
     StreamTable::Begin begin = StreamTable::Begin::kCandidate;
@@ -135,7 +140,8 @@ void Pager::observe(Fault& fault) noexcept {
          .first_depth = region.has_shelf() ? 1u : 4u,
          .by_chance = by_chance,
          .shared_blocks = static_cast<uint32_t>(frames_.ahead_bytes_wanted(region.block_bytes) >>
-                                                region.block_shift)},
+                                                region.block_shift),
+         .beside = beside},
         begin);
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();
@@ -150,13 +156,11 @@ void Pager::observe(Fault& fault) noexcept {
             fault.use = by_parts ? StreamUse::kParts : StreamUse::kSample;
         }
     }
-    const bool sparse = may_be_sparse && is_sparse(fault);
-    // Of a block that is used by parts all is had for a stream only, which then gets the next, too.
-    const bool by_itself = !found.continues && (random || sparse);
-    fault.random =
-        fault.use != StreamUse::kNone ||
-        (may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL && (found.part || by_itself));
-    if (sparse && fault.use == StreamUse::kNone) fault.passage = passage_of(fault);
+    const bool by_choice = may_be_sparse && advice != HANARE_ADVICE_SEQUENTIAL;
+    fault.random = fault.use != StreamUse::kNone ||
+                   (by_choice && (found.part || (random && !found.continues)));
+    // Without a shelf what comes part by part costs more than what is not needed of the block.
+    fault.alone = by_choice && !found.continues && region.has_shelf();
     if (found.count > 0) {
         read_ahead_depth_.note(found.count * region.block_bytes, 0, sys::now_ns());
         read_ahead(fault, found);

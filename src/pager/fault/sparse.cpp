@@ -89,7 +89,7 @@ void note_leaving(Frame& frame) {
     }
 }
 
-// Whether what is used of it is not here and there: a stream may not have come to its end.
+// Whether what is used of it is not here and there.
 bool is_passage(const Frame& frame, uint32_t used) {
     constexpr uint32_t kLeastParts = 4;
     return used >= kLeastParts && run_count(frame.present) <= 2;
@@ -99,7 +99,11 @@ bool is_passage(const Frame& frame, uint32_t used) {
 void note_turn(Frame& frame) {
     const auto used = static_cast<uint32_t>(std::popcount(frame.present));
     end_test(frame, used * kStillDenseShare >= frame.region->parts_per_block);
-    end_fill_test(frame, used * 2 >= frame.region->parts_per_block || is_passage(frame, used));
+    // A stream may not have come to its end.
+    if (is_passage(frame, used) && used * 2 < frame.region->parts_per_block) {
+        frame.tests_fill = false;
+    }
+    end_fill_test(frame, used * 2 >= frame.region->parts_per_block);
 }
 
 void clear_shelf(const Region& region, uint32_t index) {
@@ -119,12 +123,17 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
     Room room;
     Frame* frame = nullptr;
     const bool begins = block_word::state(word) == BlockState::kAbsent;
+    const bool passes = fault.history != nullptr && fault.use == StreamUse::kNone;
+    fault.passage = passes ? passage_of(fault) : Passage{};
     if (begins || !holds_part(*region.frame_of(block), fault.part)) {
         // Neighbours would not tell what a stream uses.
         const bool alone = !region.has_shelf() || fault.use == StreamUse::kSample;
         const uint64_t parts = std::max(alone ? 1 : region.around.parts(), 1 + fault.passage.parts);
         *status = obtain_room(region, std::min(parts * region.part_bytes, uint64_t{kPartBytesMax}),
                               &room);
+        if (*status != HANARE_STATUS_OK && parts > 1) {
+            *status = obtain_room(region, region.part_bytes, &room);
+        }
         if (*status != HANARE_STATUS_OK) return Served::kDone;
     }
     if (begins) {
@@ -239,6 +248,7 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
 // what was withdrawn, as a whole or not, gets half as much at once as came back before; while it is
 // found how much of the block is used only what is.
 PartRun Pager::run_that_returns(const Fault& fault, const Frame& frame) noexcept {
+    const Region& region = fault.region;
     const PartRun alone = {fault.part, 1};
     if ((frame.neighbours & bit_of(fault.part)) != 0) {
         const uint64_t group = aligned_parts(fault.part, ReadAround::kParts);
@@ -248,7 +258,9 @@ PartRun Pager::run_that_returns(const Fault& fault, const Frame& frame) noexcept
     if (frame.tests_fill || (fault.write && !was_dirty)) return alone;
     const uint64_t alike =
         frame.shelved & ~frame.neighbours & (was_dirty ? frame.dirty : ~frame.dirty);
-    return run_ahead(alike, fault.part, fault.passage, std::max(fault.passage.parts / 2, 1u));
+    const auto most = static_cast<uint32_t>(kPartBytesMax >> region.part_shift);
+    const uint32_t count = std::clamp(fault.passage.parts / 2, 1u, std::max(most, 1u));
+    return run_ahead(alike, fault.part, fault.passage, count);
 }
 
 // The caller owns a transient state.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pager/fault/block.hpp"
+#include "pager/fault/parts.hpp"
 
 namespace hanare::pager {
 
@@ -53,13 +54,16 @@ uint32_t StreamTable::count_in_turn() const noexcept {
 }
 
 bool StreamTable::comes_to(const Stream& stream, int64_t delta, uint32_t part,
-                           uint32_t parts_per_block) noexcept {
+                           const Surroundings& around) noexcept {
+    const uint32_t parts_per_block = around.parts_per_block;
     const uint64_t needed = stream.parts | uint64_t{1} << stream.place % parts_per_block;
-    const uint64_t bit = uint64_t{1} << part;
-    if ((needed & (bit | bit << 1 | bit >> 1)) != 0) return true;
+    const uint32_t reach = 1 + (delta == 0 ? around.beside : 0);
+    const uint32_t first = part - std::min(part, reach);
+    const uint32_t last = std::min(part + reach, uint32_t{63});
+    if ((needed >> first & all_ones(last + 1 - first)) != 0) return true;
     if (delta == 0) return false;
     const uint32_t from_edge = delta > 0 ? part : parts_per_block - 1 - part;
-    return from_edge <= parts_per_block / kEdgeShare;
+    return from_edge <= std::max(parts_per_block / kEdgeShare, around.beside);
 }
 
 StreamTable::Stream* StreamTable::match(uint32_t block, uint32_t part, const Surroundings& around,
@@ -75,7 +79,7 @@ StreamTable::Stream* StreamTable::match(uint32_t block, uint32_t part, const Sur
         const bool returns = delta == 0 && stream.step != 0 &&
                              block_word::state(around.blocks[block].load()) == BlockState::kStaged;
         if (around.may_be_sparse && std::abs(stream.step) <= 1 && !stays && !returns &&
-            !comes_to(stream, delta, part, around.parts_per_block)) {
+            !comes_to(stream, delta, part, around)) {
             continue;
         }
         if (delta == 0 && stream.step != 0) {
@@ -145,6 +149,18 @@ uint32_t StreamTable::advance(Stream& stream, uint32_t block, int64_t place) noe
     return behind;
 }
 
+// Further faults on the block of a stream of one fault tell nothing more.
+StreamTable::Stream* StreamTable::begin_single(uint32_t block, int64_t place) noexcept {
+    const auto same =
+        std::ranges::find_if(streams_, [&](const Stream& stream) HANARE_REQUIRES(lock_) {
+            return stream.step == 0 && stream.head == block && is_live(stream);
+        });
+    if (same == streams_.end()) return replace_oldest(block, place);
+    same->place = place;
+    same->stamp = clock_;
+    return &*same;
+}
+
 StreamTable::Stream* StreamTable::replace_oldest(uint32_t block, int64_t place) noexcept {
     Stream* oldest =
         std::min_element(streams_.begin(), streams_.end(),
@@ -181,7 +197,7 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
     advice.continues = stream != nullptr;
     if (stream == nullptr) {
         if (begin == Begin::kIgnore) return advice;
-        stream = replace_oldest(block, place);
+        stream = begin_single(block, place);
         if (begin != Begin::kAtOnce) return advice;
         stream->step = 1;
     }

@@ -58,6 +58,7 @@ public:
         bool by_chance =
             false;  // the thread's last faults were random: only what is certain counts
         uint32_t shared_blocks = UINT32_MAX;  // read ahead at most by all streams together
+        uint32_t beside = 0;  // parts beside the one that is wanted, on one side, that are there
     };
 
     // Records a fault on a part of a block.
@@ -92,16 +93,18 @@ private:
     Stream* match(uint32_t block, uint32_t part, const Surroundings& around, Begin begin,
                   uint32_t& distance) noexcept HANARE_REQUIRES(lock_);
     // Whether a stream of neighbours would come to that part of a block, `delta` blocks from its
-    // head: at first to the edge of the block, or to where it was in the last one; then to the
-    // neighbours of what it has needed.
+    // head: at first to the edge of the block, to where what is there from there on ends, or to
+    // where it was in the last one; then to the neighbours of what it has needed, or of what came
+    // with that.
     static bool comes_to(const Stream& stream, int64_t delta, uint32_t part,
-                         uint32_t parts_per_block) noexcept;
+                         const Surroundings& around) noexcept;
     bool is_live(const Stream& stream) const noexcept HANARE_REQUIRES(lock_);
     // Streams that take turns at present, one at least.
     uint32_t count_in_turn() const noexcept HANARE_REQUIRES(lock_);
     // A new stream, if two of one fault each and this one lie at equal distances.
     Stream* begin_stride(uint32_t block, int64_t place, bool may_be_sparse) noexcept
         HANARE_REQUIRES(lock_);
+    Stream* begin_single(uint32_t block, int64_t place) noexcept HANARE_REQUIRES(lock_);
     Stream* replace_oldest(uint32_t block, int64_t place) noexcept HANARE_REQUIRES(lock_);
     // Moves the head; returns the block that is now far enough behind, or kNone.
     static uint32_t advance(Stream& stream, uint32_t block, int64_t place) noexcept;

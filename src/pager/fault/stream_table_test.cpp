@@ -22,7 +22,13 @@ protected:
     StreamTable::Advice fault(uint32_t block, bool may_be_sparse = false,
                               Begin begin = Begin::kCandidate, uint32_t part = 0) {
         return table_.observe(block, part, write_,
-                              {blocks_.data(), kBlocks, may_be_sparse, kDepth, quick_, by_parts_},
+                              {.blocks = blocks_.data(),
+                               .block_count = kBlocks,
+                               .may_be_sparse = may_be_sparse,
+                               .depth_blocks = kDepth,
+                               .quick_blocks = quick_,
+                               .by_parts = by_parts_,
+                               .beside = beside_},
                               begin);
     }
     void make_present(uint32_t block, BlockState state = BlockState::kStaged) {
@@ -41,6 +47,7 @@ protected:
     StreamTable table_;
     uint32_t quick_ = kDepth;
     bool by_parts_ = false;
+    uint32_t beside_ = 0;
     bool write_ = false;
 };
 
@@ -87,6 +94,27 @@ TEST_F(StreamTableTest, WhatWasWithdrawnAsAWholeBelongsToItsStream) {
     make_present(13);
     EXPECT_TRUE(fault(13, true, Begin::kIgnore, 41).continues);
     EXPECT_TRUE(fault(14, true, Begin::kIgnore).continues);
+}
+
+TEST_F(StreamTableTest, AStreamComesOverPartsThatAreThere) {
+    for (const bool is_there : {true, false}) {
+        const uint32_t first = is_there ? 7 : 107;
+        for (uint32_t block = first; block < first + 7; ++block) fault(block, true);
+        for (uint32_t i = 0; i < 40; ++i) fault(2000 + 20 * i, true, Begin::kIgnore, 30);
+        beside_ = is_there ? 5 : 0;
+        EXPECT_EQ(fault(first + 6, true, Begin::kIgnore, 5).continues, is_there);
+        EXPECT_EQ(fault(first + 7, true, Begin::kIgnore, 5).continues, is_there);
+        beside_ = 0;
+    }
+}
+
+TEST_F(StreamTableTest, ManyFaultsOnOneBlockPushOutNoStream) {
+    for (const uint32_t block : {7u, 8u, 9u}) fault(block, true);
+    for (uint32_t part = 10; part < 60; part += 2) {
+        fault(1000, true, Begin::kCandidate, part);
+        fault(2000, true, Begin::kCandidate, part);
+    }
+    EXPECT_TRUE(fault(10, true).continues);
 }
 
 TEST_F(StreamTableTest, TheDistanceGrowsFromBlockToBlockOnly) {
