@@ -58,9 +58,9 @@ int dlm_init(int argc, char **argv);
 void dlm_exit(void);
 
 /* Writes what has changed of all far memory to the stores, and returns when it is there; it stays
- * in local memory.  Returns 0; below `hanare run` it does nothing and returns 0, too.  -1, errno EIO
- * and one line on standard error when a store cannot take it.  What other threads write meanwhile
- * may be left out.  Any thread, but not beside dlm_exit. */
+ * in local memory.  Returns 0; below `hanare run` it does nothing and returns 0, too.  -1, errno
+ * EIO and one line on standard error when a store cannot take it.  What other threads write
+ * meanwhile may be left out.  Any thread, but not beside dlm_exit. */
 int dlm_flush(void);
 
 /* What the paper's compiler makes of `dlm` declarations (Fig. 4(a)), so that its output, too, can
