@@ -111,7 +111,8 @@ void add_bench_dlm_test1(CLI::App& bench) {
 
 void add_bench_dlm(CLI::App& bench) {
     CLI::App* dlm = bench.add_subcommand(
-        "dlm", "the DLM paper's programs by local part, block size and store, next to the kernel's means");
+        "dlm",
+        "the DLM paper's programs by local part, block size and store, next to the kernel's means");
     auto flags = std::make_shared<DlmFlags>();
     dlm->add_option("--programs", flags->programs,
                     "comma-separated, of " + bench::dlm_program_names() + " (default " +
