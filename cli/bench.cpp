@@ -129,10 +129,9 @@ void add_bench_dlm(CLI::App& bench) {
                     "hanare,run,swap,mmap)");
     dlm->add_option("--rounds", flags->rounds, "runs of each; the median counts (default 3)");
     dlm->add_option("--patience", flags->patience_s,
-                    "seconds after which a run is stopped, 1 to 86400")
-        ->capture_default_str();
+                    "seconds after which a run is stopped, 1 to 86400 (default 600)");
     dlm->add_flag("--quick", flags->quick,
-                  "smaller programs, a file store, fewer local parts, one round");
+                  "smaller programs, a file store, fewer local parts, one round, patience 60");
     dlm->add_option("--resume", flags->resume,
                     "remember each run in this file, and do not run again what is in it");
     dlm->add_option("--json", flags->json, "write the results to this file");

@@ -51,10 +51,11 @@ struct Extent {
     const char* stores;
     const char* systems;
     const char* rounds;
+    const char* patience_s;
 };
-constexpr Extent kFull = {"80,65,40,20,10", "64K,256K,1M", "file,server", "hanare,run,swap,mmap",
-                          "3"};
-constexpr Extent kQuick = {"40,10", "256K", "file", "hanare,run,swap,mmap", "1"};
+constexpr Extent kFull = {"80,65,40,20,10",       "64K,256K,1M", "file,server",
+                          "hanare,run,swap,mmap", "3",           "600"};
+constexpr Extent kQuick = {"40,10", "256K", "file", "hanare,run,swap,mmap", "1", "60"};
 
 struct Series {
     std::vector<DlmProgram> programs;
@@ -118,8 +119,9 @@ Result<Series> make_series(const DlmFlags& flags) {
     HANARE_TRY_ASSIGN(const uint64_t rounds,
                       kRoundsAllowed.parse("--rounds", flags.rounds.value_or(extent.rounds)));
     series.rounds = static_cast<int>(rounds);
-    HANARE_TRY_ASSIGN(series.setting.patience_s,
-                      kPatienceAllowed_s.parse("--patience", flags.patience_s));
+    HANARE_TRY_ASSIGN(
+        series.setting.patience_s,
+        kPatienceAllowed_s.parse("--patience", flags.patience_s.value_or(extent.patience_s)));
     HANARE_TRY_ASSIGN(series.setting.directory, store_directory(options));
     series.setting.engine = config::value_text(options, OptionId::engine);
     return series;

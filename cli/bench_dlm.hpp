@@ -20,7 +20,7 @@ struct DlmFlags {
     std::optional<std::string> stores;
     std::optional<std::string> systems;
     std::optional<std::string> rounds;
-    std::string patience_s = "600";
+    std::optional<std::string> patience_s;
     bool quick = false;
     std::optional<std::string> json;
     std::optional<std::string> resume;
