@@ -91,9 +91,17 @@ std::string cell(const std::vector<DlmRun>& runs, const DlmPoint& which) {
     return "-";
 }
 
+}  // namespace
+
+std::string dlm_block_text(const DlmPoint& point) {
+    return point.block_bytes == 0 ? "auto" : format_size(point.block_bytes);
+}
+
+namespace {
+
 std::string column_of(const DlmPoint& point) {
     if (point.store.empty()) return point.system;
-    return point.system + ", " + point.store + ", " + format_size(point.block_bytes);
+    return point.system + ", " + point.store + ", " + dlm_block_text(point);
 }
 
 // In the order in which they were first run.

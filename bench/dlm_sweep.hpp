@@ -47,13 +47,16 @@ struct DlmPoint {
     std::string system;
     std::string store;         // "file" or "server"; "" for who has none
     double local_percent = 0;  // of the arrays; 0 for plain
-    uint64_t block_bytes = 0;  // 0 for who has none
+    uint64_t block_bytes = 0;  // 0: auto, and for who has none
     int round = 0;
 
     bool operator==(const DlmPoint&) const = default;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DlmPoint, program, size, system, store, local_percent,
                                    block_bytes, round)
+
+// "auto", or a size to read.
+std::string dlm_block_text(const DlmPoint& point);
 
 struct DlmRun {
     DlmPoint point;

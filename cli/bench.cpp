@@ -119,7 +119,8 @@ void add_bench_dlm(CLI::App& bench) {
                         bench::default_dlm_programs(false) + ")");
     dlm->add_option("--local-percent", flags->percents,
                     "comma-separated local parts of the arrays (default 80,65,40,20,10)");
-    dlm->add_option("--blocks", flags->blocks, "comma-separated block sizes (default 64K,256K,1M)");
+    dlm->add_option("--blocks", flags->blocks,
+                    "comma-separated block sizes, auto the default one (default 64K,auto,1M)");
     dlm->add_option("--stores", flags->stores,
                     "comma-separated, of file,server (default both; a server of its own over "
                     "loopback)");

@@ -39,7 +39,7 @@ using config::OptionId;
 
 constexpr config::Range kRoundsAllowed(1, 99);
 constexpr config::Range kPatienceAllowed_s(1, 86400);
-constexpr config::PowerOfTwo kBlocksAllowed(4 * kKiB, 4 * kMiB);
+constexpr config::PowerOfTwoOrAuto kBlocksAllowed(4 * kKiB, 4 * kMiB);
 constexpr const char* kSystems[] = {bench::kDlmHanare, bench::kDlmRun, bench::kDlmSwap,
                                     bench::kDlmZram, bench::kDlmMmap};
 constexpr const char* kStores[] = {"file", "server"};
@@ -53,9 +53,9 @@ struct Extent {
     const char* rounds;
     const char* patience_s;
 };
-constexpr Extent kFull = {"80,65,40,20,10",       "64K,256K,1M", "file,server",
+constexpr Extent kFull = {"80,65,40,20,10",       "64K,auto,1M", "file,server",
                           "hanare,run,swap,mmap", "3",           "600"};
-constexpr Extent kQuick = {"40,10", "256K", "file", "hanare,run,swap,mmap", "1", "60"};
+constexpr Extent kQuick = {"40,10", "auto", "file", "hanare,run,swap,mmap", "1", "60"};
 
 struct Series {
     std::vector<DlmProgram> programs;
@@ -276,7 +276,7 @@ private:
         if (point.local_percent != 0) std::fprintf(stderr, ", %g %% local", point.local_percent);
         if (!point.store.empty()) {
             std::fprintf(stderr, ", %s, blocks of %s", point.store.c_str(),
-                         format_size(point.block_bytes).c_str());
+                         bench::dlm_block_text(point).c_str());
         }
         std::fputc('\n', stderr);
     }

@@ -47,9 +47,10 @@ std::string store_of(const DlmPoint& point, const DlmSetting& setting) {
 // All that counts is said here; a configuration file would say more.
 std::vector<std::string> environment_of(const DlmPoint& point, uint64_t data_bytes,
                                         const DlmSetting& setting) {
-    return {"HANARE_CONFIG=", "HANARE_LOCAL=" + config::exact_size(local_bytes(point, data_bytes)),
-            "HANARE_BLOCK=" + config::exact_size(point.block_bytes),
-            "HANARE_STORE=" + store_of(point, setting), "HANARE_ENGINE=" + setting.engine};
+    return {
+        "HANARE_CONFIG=", "HANARE_LOCAL=" + config::exact_size(local_bytes(point, data_bytes)),
+        "HANARE_BLOCK=" + config::PowerOfTwoOrAuto(4 * kKiB, 4 * kMiB).format(point.block_bytes),
+        "HANARE_STORE=" + store_of(point, setting), "HANARE_ENGINE=" + setting.engine};
 }
 
 Result<Launch> make_launch(const DlmProgram& program, const DlmPoint& point, uint64_t data_bytes,

@@ -49,7 +49,7 @@ typedef struct hanare_pool_options {
      * Default: a file in $TMPDIR, else /var/tmp. */
     const char *store;
     /* Block size of regions that do not name their own: a power of two from 4 KiB to 4 MiB.
-     * Default 256 KiB. */
+     * Default 256 KiB; 128 KiB in pools below 16 MiB, 64 KiB below 4 MiB. */
     uint64_t block_bytes;
     /* "auto" (default), "sigbus-move", "sigbus-copy", "segv-remap", "thread" or
      * "shared". */

@@ -84,6 +84,12 @@ bool names_no_directory(std::string_view store) {
     return rest.empty() || rest.front() == '?';
 }
 
+// Few large blocks are too few for a program that is at many places in turn: decision 37.
+uint64_t default_block_bytes(uint64_t local_bytes) {
+    if (local_bytes < 4 * kMiB) return 64 * kKiB;
+    return local_bytes < 16 * kMiB ? 128 * kKiB : 256 * kKiB;
+}
+
 // Puts what will be used in the place of "auto".
 Result<void> resolve(Options& options) {
     if (options.local_bytes == 0) {
@@ -92,6 +98,7 @@ Result<void> resolve(Options& options) {
         options.notes[static_cast<size_t>(OptionId::local_bytes)] =
             "auto: 80 % of " + format_size(limit.bytes) + ", " + limit.origin;
     }
+    if (options.block_bytes == 0) options.block_bytes = default_block_bytes(options.local_bytes);
     std::string& note = options.notes[static_cast<size_t>(OptionId::store)];
     const std::string directory = default_store_directory();
     const std::string found = "directory " + directory + ", " + std::string(default_store_reason());

@@ -125,6 +125,19 @@ TEST_F(OptionsTest, LocalIsFourFifthsOfTheLimit) {
     EXPECT_TRUE(options->notes[0].starts_with("auto: 80 % of ")) << options->notes[0];
 }
 
+TEST_F(OptionsTest, SmallPoolsHaveSmallBlocks) {
+    const auto block_bytes = [](const char* local, Overrides flags = {}) {
+        flags.push_back({OptionId::local_bytes, local, "flag --local"});
+        return load_options(flags).value().block_bytes;
+    };
+    EXPECT_EQ(block_bytes("1M"), 64 * kKiB);
+    EXPECT_EQ(block_bytes("4M"), 128 * kKiB);
+    EXPECT_EQ(block_bytes("15M"), 128 * kKiB);
+    EXPECT_EQ(block_bytes("16M"), 256 * kKiB);
+    EXPECT_EQ(block_bytes("1M", {{OptionId::block_bytes, "1M", "flag --block"}}), kMiB);
+    EXPECT_EQ(block_bytes("15M", {{OptionId::block_bytes, "auto", "flag --block"}}), 128 * kKiB);
+}
+
 TEST_F(OptionsTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
     const std::string path =
         config_file("block = \"64K\"\nread_ahead = 1\nio = 'sync'\ndirect = false\n");
@@ -154,7 +167,7 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
          "local (flag --x): '-1G' is not positive; allowed is auto or a positive size such as"},
         {OptionId::local_bytes, "", "local (flag --x): '' is empty; allowed is auto or"},
         {OptionId::block_bytes, "2K",
-         "block (flag --x): '2K' is too small; allowed is a power of two "
+         "block (flag --x): '2K' is too small; allowed is auto or a power of two "
          "from 4K to 4M"},
         {OptionId::block_bytes, "8M", "'8M' is too large"},
         {OptionId::block_bytes, "12K", "'12K' is not a power of two"},
@@ -188,8 +201,8 @@ TEST_F(OptionsTest, BadValuesNameOptionValueSourceAndWhatIsAllowed) {
     }
     setenv("HANARE_BLOCK", "3K", 1);
     EXPECT_EQ(error_text(),
-              "block (environment HANARE_BLOCK): '3K' is not a power of two; allowed is a "
-              "power of two from 4K to 4M");
+              "block (environment HANARE_BLOCK): '3K' is not a power of two; allowed is "
+              "auto or a power of two from 4K to 4M");
 }
 
 TEST_F(OptionsTest, BadValueIsAnErrorEvenWhenItLoses) {

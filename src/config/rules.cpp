@@ -33,13 +33,22 @@ Result<uint64_t> SizeOrAuto::parse(std::string_view what, std::string_view text)
     return parse_size(what, text, allowed());
 }
 
-Result<uint64_t> PowerOfTwo::parse(std::string_view what, std::string_view text) const {
+Result<uint64_t> PowerOfTwo::parse(std::string_view what, std::string_view text,
+                                   std::string_view and_also) const {
+    const auto bad = [&](const char* why) {
+        return bad_value(what, text, why, std::string(and_also) + allowed());
+    };
     const Result<uint64_t> size = parse_size(what, text);
-    if (!size) return bad_value(what, text, "is not a size", allowed());
-    if (!is_power_of_two(*size)) return bad_value(what, text, "is not a power of two", allowed());
-    if (*size < min_) return bad_value(what, text, "is too small", allowed());
-    if (*size > max_) return bad_value(what, text, "is too large", allowed());
+    if (!size) return bad("is not a size");
+    if (!is_power_of_two(*size)) return bad("is not a power of two");
+    if (*size < min_) return bad("is too small");
+    if (*size > max_) return bad("is too large");
     return *size;
+}
+
+Result<uint64_t> PowerOfTwoOrAuto::parse(std::string_view what, std::string_view text) const {
+    if (text == "auto") return 0;
+    return size_.parse(what, text, kAutoOr);
 }
 
 std::string PowerOfTwo::allowed() const {

@@ -33,7 +33,9 @@ struct SizeOrAuto {
 class PowerOfTwo {
 public:
     constexpr PowerOfTwo(uint64_t min, uint64_t max) : min_(min), max_(max) {}
-    Result<uint64_t> parse(std::string_view what, std::string_view text) const;
+    // `and_also` are other words that are allowed.
+    Result<uint64_t> parse(std::string_view what, std::string_view text,
+                           std::string_view and_also = "") const;
     std::string allowed() const;
     std::string format(uint64_t value) const { return exact_size(value); }
 
@@ -52,6 +54,19 @@ public:
 private:
     uint32_t min_;
     uint32_t max_;
+};
+
+// 0 stands for auto.
+class PowerOfTwoOrAuto {
+public:
+    constexpr PowerOfTwoOrAuto(uint64_t min, uint64_t max) : size_(min, max) {}
+    Result<uint64_t> parse(std::string_view what, std::string_view text) const;
+    std::string allowed() const { return std::string(kAutoOr) + size_.allowed(); }
+    std::string format(uint64_t value) const { return value == 0 ? "auto" : size_.format(value); }
+
+private:
+    static constexpr std::string_view kAutoOr = "auto or ";
+    PowerOfTwo size_;
 };
 
 struct Boolean {

@@ -385,7 +385,7 @@ class Doctor(unittest.TestCase):
         for value in ("1M", "4M"):
             checks = self.doctor("--local", value)
             self.assertTrue(checks["memory limit"]["prevents"])
-            self.assertIn("4 MiB", checks["memory limit"]["change"])
+            self.assertIn("more than 1 MiB", checks["memory limit"]["change"])
             self.assertTrue(checks["pool"]["prevents"])
         checks = self.doctor("--local", "5M")
         self.assertFalse(checks["memory limit"]["prevents"])

@@ -250,7 +250,7 @@ class DemoTest(support.InOwnPlace):
                 (["--size", "0"], "--size"), (["--size", "-1G"], "--size"),
                 (["--size", "lots"], "--size"),
                 (["--size", "1M"], "--size: '1M' is too small; allowed is 8M or more"),
-                (["--local", "1M"], "local (flag --local): '1M' is too small for blocks of 256K; "
+                (["--local", "1M"], "local (flag --local): '1M' is too small for blocks of 64K; "
                                     "allowed is "),
                 (["--local", "1000T"], "local (flag --local): '1000T' is more than is available; "
                                        "allowed is "),
