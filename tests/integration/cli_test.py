@@ -382,12 +382,12 @@ class Doctor(unittest.TestCase):
         self.assertFalse(allowed["prevents"])
 
     def test_budget_below_the_minimum(self):
-        for value in ("1M", "4M"):
+        for value in ("512K", "1M"):
             checks = self.doctor("--local", value)
             self.assertTrue(checks["memory limit"]["prevents"])
             self.assertIn("more than 1 MiB", checks["memory limit"]["change"])
             self.assertTrue(checks["pool"]["prevents"])
-        checks = self.doctor("--local", "5M")
+        checks = self.doctor("--local", "2M")
         self.assertFalse(checks["memory limit"]["prevents"])
         self.assertFalse(checks["pool"]["prevents"], checks["pool"])
 
