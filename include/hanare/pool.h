@@ -73,8 +73,8 @@ typedef struct hanare_pool_options {
 /* Accept a store directory on tmpfs (its blocks then occupy memory after all). */
 #define HANARE_POOL_ALLOW_TMPFS 0x1u
 /* The program's system calls may be given memory of this pool, absent or not, without a pin.  They
- * are intercepted in the whole process from the first such pool on, which must be opened while
- * there is one thread.  Option `syscalls` does the same. */
+ * are intercepted in the whole process from the first such pool on: other threads are stopped for
+ * a moment by ptrace(2), if there are any.  Option `syscalls` does the same. */
 #define HANARE_POOL_SYSCALLS 0x2u
 
 /* Opens a pool.  `options` may be NULL.  Options left at zero come from HANARE_* variables, the
@@ -179,6 +179,12 @@ HANARE_API hanare_status hanare_region_export(hanare_pool *pool, const void *add
 HANARE_API hanare_status hanare_view_open(int descriptor, const void **address, size_t *bytes);
 /* Unmaps a view; no thread may use it any more.  NOT_FOUND unless hanare_view_open gave it. */
 HANARE_API hanare_status hanare_view_close(const void *address);
+
+/* System calls of the whole process are intercepted from now on, as by the first pool with
+ * HANARE_POOL_SYSCALLS.  Once they are, it does nothing.  Errors: NOT_SUPPORTED (the system lets no
+ * code be written, or no threads be stopped; below `hanare run`), TIMEOUT (a thread does not stop
+ * within a second), LIMIT (more than 1024 threads), NO_MEMORY. */
+HANARE_API hanare_status hanare_catch_system_calls(void);
 
 /* Version of the library at run time, "major.minor.patch"; static storage. */
 HANARE_API const char *hanare_version(void);

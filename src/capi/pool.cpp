@@ -4,6 +4,8 @@
 // environment and file, and calls pager::Pool.
 #include "pager/pool.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -68,6 +70,17 @@ Result<std::unique_ptr<store::Store>> open_other_store(const config::StoreSpec& 
                                compose::ComposedStore::Healing::kByThread);
 }
 
+// Below `hanare run` there is another Hanare in the process.  A fault in what this one needs to
+// serve a fault could not be served: all of the program's memory is far, or what its pools have.
+Result<void> be_the_only_one() {
+    auto* const stand_aside =
+        reinterpret_cast<bool (*)()>(dlsym(RTLD_DEFAULT, "hanare_run_stand_aside"));
+    if (stand_aside == nullptr || stand_aside()) return {};
+    return fail(HANARE_STATUS_NOT_SUPPORTED,
+                "all of the program's memory is far already, below hanare run, and the library was "
+                "loaded later: run it without hanare run, or link it with the library");
+}
+
 Result<hanare_pool*> open_pool(const hanare_pool_options* given) {
     HANARE_TRY_ASSIGN(const auto known, copy_options("hanare_pool_open", given));
     if ((known.flags & ~(HANARE_POOL_ALLOW_TMPFS | HANARE_POOL_SYSCALLS)) != 0) {
@@ -78,6 +91,7 @@ Result<hanare_pool*> open_pool(const hanare_pool_options* given) {
     }
     HANARE_TRY_ASSIGN(const config::Options options, config::load_options(overrides_of(known)));
     telemetry::apply_log_options(options);
+    HANARE_TRY(be_the_only_one());
     HANARE_TRY_ASSIGN(const pager::PoolOptions pool,
                       pager::pool_options(options, open_other_store));
     auto handle = std::make_unique<hanare_pool>();
@@ -137,6 +151,10 @@ hanare_status hanare_pool_close(hanare_pool* pool) {
         delete pool;
         return {};
     });
+}
+
+hanare_status hanare_catch_system_calls(void) {
+    return guarded(__func__, [] { return hanare::intercept::region_memory().begin(); });
 }
 
 hanare_status hanare_alloc(hanare_pool* pool, size_t bytes, const hanare_alloc_options* options,

@@ -13,6 +13,9 @@ namespace hanare::hook {
 // The program's disposition of a kept signal; null when the kernel holds it, as for all others.
 DispositionCell* find_kept_disposition(int signal_number) noexcept;
 
+// Whether that is what is installed for them, as the kernel has it.
+bool is_own_handler(const void* handler) noexcept;
+
 // After the program changed a disposition past the claim check: puts our handler back in front.
 void reinstall_if_kept(int signal_number) noexcept;
 

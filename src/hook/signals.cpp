@@ -163,6 +163,10 @@ DispositionCell* find_kept_disposition(int signal_number) noexcept {
     return kept.claim != nullptr ? &kept.disposition() : nullptr;
 }
 
+bool is_own_handler(const void* handler) noexcept {
+    return handler == reinterpret_cast<const void*>(on_signal);
+}
+
 void reinstall_if_kept(int signal_number) noexcept {
     const Kept kept = find_kept(signal_number);
     if (kept.claim != nullptr) install(signal_number, kept.disposition());

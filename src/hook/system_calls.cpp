@@ -7,7 +7,6 @@
 #include "hook/rewrite/entry.hpp"
 #include "hook/rewrite/modules.hpp"
 #include "hook/rewrite/traps.hpp"
-#include "sys/thread_count.hpp"
 
 namespace hanare::hook {
 
@@ -24,10 +23,6 @@ Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uin
         if (number >= kSystemCallNumbers) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system call has the number %u", number);
         }
-    }
-    if (!sys::ThreadCount().is_alone()) {
-        return fail(HANARE_STATUS_NOT_SUPPORTED,
-                    "system calls can be intercepted only while the process has one thread");
     }
     static std::atomic<bool> taken{false};
     if (taken.exchange(true)) {

@@ -25,8 +25,7 @@ struct RewriteReport {
 };
 
 // `handler` is called instead of the system calls with these numbers (of the x86-64 table, below
-// 512), in every thread, once they are caught.  Once per process, while it has one thread;
-// NOT_SUPPORTED otherwise.
+// 512), in every thread, once they are caught.  Once per process.
 //
 // `of_buffers`: those of them with one address only, in the second argument, of at most 4 GiB.
 // `handler` gets these only when the address, or the stack pointer, is near memory that it cares
@@ -34,9 +33,10 @@ struct RewriteReport {
 Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uint32_t> numbers,
                                   std::span<const uint32_t> of_buffers = {});
 
-// From now on they are caught.  While the process has one thread, which may be in a handler of such
-// a call; afterwards it does nothing.  NOT_SUPPORTED where the system does not let any code be
-// written: then, and when it is asked again.
+// From now on they are caught; afterwards it does nothing.  Other threads than the calling one,
+// which may be in a handler of such a call, are stopped for a moment.  Errors, then and when it is
+// asked again: NOT_SUPPORTED where the system does not let any code be written or threads be
+// stopped, TIMEOUT where one does not stop.
 Result<void> catch_system_calls();
 
 // The same, but code is rewritten later if it takes less to be told of each system call by the

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "hook/test_handlers.hpp"
+#include "sys/stopped_threads.hpp"
 #include "sys/thread_count.hpp"
 
 extern char** environ;
@@ -180,40 +183,94 @@ TEST_F(SystemCallsTest, OfLibcAndTheLoaderAreRewritten) {
               "");
 }
 
-TEST_F(SystemCallsTest, AreInterceptedOnceAndBeforeThereAreThreads) {
+TEST_F(SystemCallsTest, AreInterceptedOnce) {
     EXPECT_EQ(run_in_child([] {
                   const std::array<uint32_t, 1> none_such = {512};
                   const auto unknown = prepare_system_calls(answer, none_such);
                   HOOK_CHECK(!unknown && unknown.error().status == HANARE_STATUS_INVALID_ARGUMENT);
-                  std::atomic<bool> end{false};
-                  std::thread other([&] { end.wait(false); });
-                  const auto threaded = prepare_system_calls(answer, {});
-                  end = true;
-                  end.notify_all();
-                  other.join();
-                  HOOK_CHECK(!threaded && threaded.error().status == HANARE_STATUS_NOT_SUPPORTED);
-                  std::atomic<bool> has_begun{false};
-                  end = false;
-                  std::thread own([&] {
-                      const sys::OwnThread not_the_programs;
-                      has_begun = true;
-                      has_begun.notify_all();
-                      end.wait(false);
-                  });
-                  has_begun.wait(false);
-                  const auto beside_own = prepare_system_calls(answer, {});
-                  end = true;
-                  end.notify_all();
-                  own.join();
-                  HOOK_CHECK(!beside_own);
-                  // A joined thread is there until the kernel is done with it.
-                  while (!sys::ThreadCount().is_alone()) sched_yield();
                   HOOK_CHECK(intercept(answer, {}));
                   const auto again = prepare_system_calls(answer, {});
                   HOOK_CHECK(!again && again.error().status == HANARE_STATUS_BUSY);
                   return std::string();
               }),
               "");
+}
+
+// Threads that were there before, at work and in every kind of wait, do not notice.
+std::string intercept_beside_threads() {
+    std::atomic<bool> end{false};
+    std::atomic<int> wrong{0};
+    std::atomic<int> ready{0};
+    int ends[2];
+    HOOK_CHECK(pipe(ends) == 0);
+    sem_t semaphore;
+    HOOK_CHECK(sem_init(&semaphore, 0, 0) == 0);
+    const pid_t parent = getppid();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            ++ready;
+            while (!end.load()) {
+                wrong += getppid() != parent;
+                void* const memory =
+                    mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                wrong += memory == MAP_FAILED || munmap(memory, 4096) != 0;
+                wrong += poll(nullptr, 0, 0) != 0;
+            }
+        });
+    }
+    threads.emplace_back([&] {
+        char byte = 0;
+        ++ready;
+        wrong += read(ends[0], &byte, 1) != 1;
+    });
+    threads.emplace_back([&] {
+        ++ready;
+        wrong += sem_wait(&semaphore) != 0;
+    });
+    threads.emplace_back([&] {
+        pollfd wanted = {.fd = ends[0], .events = 0, .revents = 0};
+        ++ready;
+        while (!end.load()) wrong += poll(&wanted, 1, 1) != 0;
+    });
+    threads.emplace_back([&] {
+        ++ready;
+        end.wait(false);
+    });
+    threads.emplace_back([&] {
+        const sys::OwnThread not_the_programs;
+        ++ready;
+        end.wait(false);
+    });
+    while (ready.load() < 9) sched_yield();
+    const bool done = intercept(make_it_here, {SYS_getppid, SYS_mmap, SYS_futex, SYS_read});
+    const uint64_t before = calls;
+    for (int i = 0; i < 1000; ++i) wrong += getppid() != parent;
+    wrong += calls - before < 1000;
+    end = true;
+    end.notify_all();
+    wrong += write(ends[1], "x", 1) != 1;
+    sem_post(&semaphore);
+    for (std::thread& thread : threads) thread.join();
+    HOOK_CHECK(done);
+    HOOK_CHECK(wrong == 0);
+    return {};
+}
+
+TEST_F(SystemCallsTest, AreInterceptedBesideThreads) {
+    const bool is_refused = run_in_child([] {
+                                std::atomic<bool> end{false};
+                                std::thread other([&] { end.wait(false); });
+                                sys::StoppedThreads trial;
+                                const bool stopped = trial.stop().has_value();
+                                trial.go_on();
+                                end = true;
+                                end.notify_all();
+                                other.join();
+                                return std::string(stopped ? "" : "refused");
+                            }) == "refused";
+    if (is_refused) GTEST_SKIP() << "threads cannot be stopped here";
+    for (int turn = 0; turn < 20; ++turn) EXPECT_EQ(run_in_child(intercept_beside_threads), "");
 }
 
 TEST_F(SystemCallsTest, WorkInThreads) {

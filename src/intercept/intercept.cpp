@@ -15,6 +15,7 @@
 #include "intercept/handler.hpp"
 #include "pager/fault/handler.hpp"
 #include "sys/own_descriptors.hpp"
+#include "sys/thread_count.hpp"
 
 namespace hanare::intercept {
 
@@ -49,6 +50,10 @@ std::vector<uint32_t> buffer_calls() {
 }  // namespace
 
 Result<void> begin(const SpaceOptions& options) {
+    if (!sys::ThreadCount().is_alone()) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED,
+                    "the program has had more than one thread before hanare run could begin");
+    }
     // It has to outlive every destructor of the program.
     sys::own_descriptors.begin();
     auto* const made = new Space(options);
@@ -57,7 +62,7 @@ Result<void> begin(const SpaceOptions& options) {
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
     HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), buffer_calls()));
-    made->adopt_static_memory();
+    if (!options.stands_aside || !made->stand_aside()) made->adopt_static_memory();
     return {};
 }
 

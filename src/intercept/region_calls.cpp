@@ -5,6 +5,7 @@
 
 #include <sys/syscall.h>
 
+#include "hook/kept_actions.hpp"
 #include "intercept/far_arguments.hpp"
 #include "intercept/region_memory.hpp"
 #include "sys/thread_count.hpp"
@@ -18,6 +19,26 @@ bool RegionMemory::may_access(uintptr_t address, size_t bytes) const {
     return covered == 0 || covered == bytes;
 }
 
+namespace {
+
+struct ActionChange {
+    hook::SystemCall& call;
+    bool is_done = false;
+};
+
+hook::Verdict handle_action(hook::SystemCall& call) {
+    ActionChange change{call};
+    hook::hanare_hook_with_vector_registers(
+        [](void* context) {
+            auto& wanted = *static_cast<ActionChange*>(context);
+            wanted.is_done = hook::change_kept_action(wanted.call);
+        },
+        &change);
+    return change.is_done ? hook::Verdict::kDone : handle_arguments(call);
+}
+
+}  // namespace
+
 hook::Verdict handle_region_call(hook::SystemCall& call) {
     if (sys::OwnThread::is_current()) return hook::Verdict::kNative;
     switch (call.number) {
@@ -26,6 +47,7 @@ hook::Verdict handle_region_call(hook::SystemCall& call) {
         case SYS_vfork:
         case SYS_clone:
         case SYS_clone3: return hook::Verdict::kNative;
+        case SYS_rt_sigaction: return handle_action(call);
         default: return handle_arguments(call);
     }
 }

@@ -113,6 +113,15 @@ void Space::open() {
     if (hooks_.opened != nullptr) hooks_.opened();
 }
 
+bool Space::stand_aside() {
+    const sys::LockGuard guard(lock_);
+    if (is_open()) return false;
+    failed_ = true;  // without a word
+    is_decided_.store(1, std::memory_order_release);
+    sys::futex_wake_all(is_decided_);
+    return true;
+}
+
 void Space::wait_until_decided() const noexcept {
     while (!is_decided()) sys::futex_wait(is_decided_, 0);
 }

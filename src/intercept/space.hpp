@@ -30,6 +30,7 @@ namespace hanare::intercept {
 
 struct SpaceOptions {
     pager::PoolOptions pool;
+    bool stands_aside = false;     // nothing is adopted
     uint64_t begin_bytes = 0;      // asked for, from which on memory is adopted
     uint64_t threshold_bytes = 0;  // of a mapping, to be adopted
 };
@@ -68,6 +69,8 @@ public:
     // does nothing else.
     bool is_decided() const noexcept { return is_decided_.load(std::memory_order_acquire) != 0; }
     void wait_until_decided() const noexcept;
+    // No memory is adopted from now on; false where some is already.
+    bool stand_aside();
     // .bss of the executable, while the process has one thread.
     void adopt_static_memory();
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <link.h>
 
 #include "base/units.hpp"
 #include "hook/system_calls.hpp"
@@ -29,6 +30,15 @@ constexpr size_t kHandlerBytes = 64 * kKiB;
 
 bool is_verbose() { return std::getenv("HANARE_RUN_VERBOSE") != nullptr; }
 
+// The program is linked with the library, and so has pools of its own, or may have.
+bool has_own_library() {
+    const auto is_library = [](dl_phdr_info* module, size_t, void*) {
+        const std::string_view path(module->dlpi_name);
+        return path.substr(path.rfind('/') + 1).starts_with("libhanare.so") ? 1 : 0;
+    };
+    return dl_iterate_phdr(is_library, nullptr) != 0;
+}
+
 Result<intercept::SpaceOptions> load_space_options() {
     HANARE_TRY_ASSIGN(const config::Options options, config::load_from_environment());
     telemetry::apply_log_options(options);
@@ -40,6 +50,7 @@ Result<intercept::SpaceOptions> load_space_options() {
     space.pool.watches_forks = false;
     space.begin_bytes = std::min(space.pool.local_bytes / kBeginShare, kBeginBytesMax);
     space.threshold_bytes = kThresholdBytes;
+    space.stands_aside = has_own_library();
     return space;
 }
 
@@ -82,3 +93,9 @@ Result<void> start() {
 }  // namespace
 
 }  // namespace hanare::run
+
+// A program opens a pool of its own, whose tables must not be far.
+extern "C" [[gnu::visibility("default")]] bool hanare_run_stand_aside() noexcept {
+    hanare::intercept::Space* const space = hanare::intercept::space();
+    return space == nullptr || space->stand_aside();
+}

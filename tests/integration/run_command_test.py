@@ -144,7 +144,7 @@ class CommandLine(Base):
             ("--local", "64M", "--local", "64M", "true"): ["--local: is given more than once"],
             ("--progress=x", "true"): ["--progress: takes no value, not 'x'"],
             ("--local", "much", "true"): ["flag --local", "'much'", "allowed is"],
-            ("--local", "1M", "true"): ["flag --local", "'1M'", "more than 4M"],
+            ("--local", "1M", "true"): ["flag --local", "'1M'", "more than 1M"],
             ("--block", "3K", "true"): ["flag --block", "'3K'", "allowed is"],
             ("--store", "disk:/x", "true"): ["flag --store", "'disk:/x'", "allowed is"],
             ("--stats", "", "true"): ["--stats", "empty"],

@@ -274,6 +274,16 @@ class Programs(unittest.TestCase):
                     self.assertIn(words, "".join(said))
                     self.assertEqual("hanare: peak far memory 120 MiB" in result[2], far, result[2])
 
+    # Its tables must not be far: a fault in the handler of a fault ends the program.
+    def test_memory_beside_a_pool_of_its_own(self):
+        self.assertEqual(plain("own_pool", "early")[:2], (0, "both are right\n"))
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            command = [HANARE, "run", "--local", "8M", "--store", f"file:{place}",
+                       PROGRAMS / "own_pool"]
+            for _ in range(5):
+                for when in ("early", "late"):
+                    self.assertEqual(run([*command, when], place)[:2], (0, "both are right\n"))
+
     def test_signals(self):
         self.compare("signals")
 

@@ -17,6 +17,8 @@
 #include "sys/memory.hpp"
 #include "sys/process_lock.hpp"
 #include "sys/signal.hpp"
+#include "sys/stopped_threads.hpp"
+#include "sys/thread_count.hpp"
 
 namespace hanare::hook {
 
@@ -51,6 +53,9 @@ size_t claim_range(const uint8_t* begin) noexcept {
 // The innermost.
 constinit PendingCall* pending_call = nullptr;
 
+// While others than the calling thread are there.
+constinit std::span<sys::StoppedThread> stopped_threads;
+
 // Code that is read at `read` and runs at `run`: the same, or a file's bytes and where they are
 // mapped.
 struct Placement {
@@ -69,6 +74,7 @@ struct Jump {
 
     void write() const noexcept {
         write_jump(from, from, to);
+        for (sys::StoppedThread& thread : stopped_threads) move(thread);
         for (PendingCall* call = pending_call; call != nullptr; call = call->outer) {
             if (call->behind == from + before_bytes + SyscallSite::kSyscallBytes) move(*call);
         }
@@ -78,6 +84,34 @@ private:
     void move(PendingCall& call) const noexcept {
         call.entry = to + before_bytes;
         if (after_bytes != 0) call.goes_on = call.entry + kStubCallBytes;
+    }
+    // One that stands between instructions which are not there any more goes on where they are now.
+    // A system call that it waits in is made again, as the kernel would see to: by going back.
+    void move(sys::StoppedThread& thread) const noexcept {
+        user_regs_struct& registers = thread.registers;
+        const uint64_t offset = registers.rip - reinterpret_cast<uint64_t>(from);
+        const uint64_t behind = before_bytes + SyscallSite::kSyscallBytes;
+        uint64_t goes_on = reinterpret_cast<uint64_t>(to) + offset;
+        if (offset == behind && before_bytes < kJumpBytes && is_to_be_made_again(registers)) {
+            constexpr int64_t kByRestart = -516;  // ERESTART_RESTARTBLOCK
+            const bool by_restart = static_cast<int64_t>(registers.rax) == kByRestart;
+            registers.rax = by_restart ? SYS_restart_syscall : registers.orig_rax;
+            registers.orig_rax = UINT64_MAX;
+            goes_on = reinterpret_cast<uint64_t>(to) + before_bytes;
+        } else if (offset == 0 || offset >= kJumpBytes) {
+            return;
+        } else if (offset >= behind) {
+            goes_on += kStubCallBytes - SyscallSite::kSyscallBytes;
+        }
+        registers.rip = goes_on;
+        thread.is_moved = true;
+    }
+    // The kernel's own values, which no program sees: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND,
+    // ERESTART_RESTARTBLOCK.
+    static bool is_to_be_made_again(const user_regs_struct& registers) noexcept {
+        const auto result = static_cast<int64_t>(registers.rax);
+        return static_cast<int64_t>(registers.orig_rax) >= 0 && result <= -512 && result >= -516 &&
+               result != -515;
     }
 };
 
@@ -197,11 +231,27 @@ int find_own(dl_phdr_info* module, size_t, void* context) {
     return 1;
 }
 
+struct Visit {
+    sys::StoppedThreads others;
+    bool has_begun = false;
+    Result<void> result = {};
+
+    // Now that nobody else holds the lock on the list of modules.
+    bool begin() {
+        has_begun = true;
+        if (!sys::ThreadCount().is_alone()) result = others.stop();
+        stopped_threads = others.threads();
+        return result.has_value();
+    }
+};
+
 // Goes on where a module cannot be rewritten; keeps why the first could not.
 int visit_loaded(dl_phdr_info* module, size_t, void* context) {
+    auto& visit = *static_cast<Visit*>(context);
+    if (!visit.has_begun && !visit.begin()) return 1;
     const CodeImage image = CodeImage::of_loaded(*module);
     if (!own_code_in(image).empty()) return 0;
-    auto& result = *static_cast<Result<void>*>(context);
+    Result<void>& result = visit.result;
     for (const Code& code : image.code()) {
         const Placement placement{.read = code, .run = const_cast<uint8_t*>(code.data())};
         const Result<void> rewritten = Rewriting(image, placement).run();
@@ -229,9 +279,10 @@ Result<void> rewrite_loaded_modules() {
     // A handler must not meet half a jump.
     const sys::SignalBlock no_handlers;
     const sys::ProcessLockGuard guard(turn);
-    Result<void> result;
-    dl_iterate_phdr(visit_loaded, &result);
-    if (sites_rewritten.load() == 0) HANARE_TRY(result);
+    Visit visit;
+    dl_iterate_phdr(visit_loaded, &visit);
+    stopped_threads = {};
+    if (sites_rewritten.load() == 0) HANARE_TRY(visit.result);
     return {};
 }
 

@@ -34,8 +34,8 @@ public:
     PendingCallNote& operator=(const PendingCallNote&) = delete;
 };
 
-// All that are loaded, but for own_code().  The process has one thread.  Fails where nothing could
-// be rewritten at all; what is left otherwise is counted.
+// All that are loaded, but for own_code(); other threads are stopped meanwhile.  Fails where they
+// cannot be, or nothing could be rewritten at all; what is left otherwise is counted.
 Result<void> rewrite_loaded_modules();
 
 // What ld.so has just mapped, to be executed, from a file: `bytes` at `memory`, from `offset` of
