@@ -15,7 +15,7 @@ BUILD := cmake --build --parallel $(JOBS) --preset
 # Prints one line per suite with its time, the output of those that fail, and the totals at the end.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --test-dir
 
-.PHONY: help demo test test-sanitizers test-stress test-thread-safety test-programs test-servers \
+.PHONY: help demo test test-python test-sanitizers test-stress test-thread-safety test-programs test-servers \
         bench install \
         format check-format clean bootstrap bootstrap-all bootstrap-programs release
 .NOTPARALLEL:
@@ -25,6 +25,7 @@ help:
 	@echo '                         sort in a quarter of its memory (DEMO_FLAGS=..., SORT_FLAGS=...'
 	@echo '                         are passed on; see hanare demo --help, hanare demo sort --help)'
 	@echo 'make test                all tests, the unit tests under ASan and UBSan, and fuzzers'
+	@echo 'make test-python         the tests of the Python package, in build/python/environment'
 	@echo 'make test-sanitizers     all tests under ASan and UBSan, and under TSan'
 	@echo 'make test-stress         10^8 writes for every engine and block size, 1000 random runs'
 	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
@@ -58,6 +59,7 @@ demo: bootstrap
 test: bootstrap-all release
 	@echo '== release: all tests'
 	@$(CTEST) build/release
+	@$(MAKE) --no-print-directory test-python
 	@echo '== address and undefined-behaviour sanitizers: quick subset'
 	@cmake --preset asan
 	@$(BUILD) asan --target hanare_asan_tests
@@ -66,6 +68,13 @@ test: bootstrap-all release
 	@cmake --preset fuzz
 	@$(BUILD) fuzz --target hanare_fuzzers
 	@$(CTEST) build/fuzz -L fuzz
+
+PYTHON_ENVIRONMENT := build/python/environment
+
+test-python: bootstrap-all release
+	@echo '== the Python package: pytest'
+	@scripts/python_environment build/release $(PYTHON_ENVIRONMENT)
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON_ENVIRONMENT)/bin/python -m pytest -q --durations=5
 
 # The checks look at sources and at the release library; they have no part here.
 test-sanitizers: bootstrap-all

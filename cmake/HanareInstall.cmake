@@ -5,8 +5,11 @@
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS hanare EXPORT hanareTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS hanare_run_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# The component `runtime` is what the Python package brings with it.
+install(TARGETS hanare EXPORT hanareTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+install(TARGETS hanare_run_library
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 install(DIRECTORY include/hanare DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 

@@ -9,9 +9,9 @@ target_compile_options(hanare_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion
   $<$<BOOL:${HANARE_WERROR}>:-Werror>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>
-  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_include_directories(hanare_options INTERFACE
-  ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(hanare_options INTERFACE Threads::Threads)
 target_compile_definitions(hanare_options INTERFACE
   _GNU_SOURCE HANARE_VERSION="${PROJECT_VERSION}"
@@ -20,14 +20,14 @@ target_compile_definitions(hanare_options INTERFACE
 # A check that cannot fail is worth nothing: the analysis must object to a field read without its
 # lock.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  file(WRITE ${CMAKE_BINARY_DIR}/unlocked.cpp [[
+  file(WRITE ${PROJECT_BINARY_DIR}/unlocked.cpp [[
     #include "base/thread_annotations.hpp"
     struct HANARE_CAPABILITY("lock") Lock {};
     struct Counter { Lock lock; int value HANARE_GUARDED_BY(lock) = 0; };
     int read(Counter& counter) { return counter.value; }
   ]])
-  try_compile(HANARE_UNLOCKED_COMPILES ${CMAKE_BINARY_DIR}/unlocked ${CMAKE_BINARY_DIR}/unlocked.cpp
-    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY
+  try_compile(HANARE_UNLOCKED_COMPILES ${PROJECT_BINARY_DIR}/unlocked ${PROJECT_BINARY_DIR}/unlocked.cpp
+    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY
     COMPILE_DEFINITIONS -Wthread-safety -Werror OUTPUT_VARIABLE unlocked_output)
   if(HANARE_UNLOCKED_COMPILES OR NOT unlocked_output MATCHES "requires holding")
     message(FATAL_ERROR "hanare: -Wthread-safety does not find an unlocked access:\n"
@@ -36,9 +36,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 
 # Whether there is a C library to link statically; sanitizers need the shared one.
-file(WRITE ${CMAKE_BINARY_DIR}/static_program.cpp "int main() {}")
-try_compile(HANARE_STATIC_PROGRAMS ${CMAKE_BINARY_DIR}/static_program
-  ${CMAKE_BINARY_DIR}/static_program.cpp LINK_OPTIONS -static)
+file(WRITE ${PROJECT_BINARY_DIR}/static_program.cpp "int main() {}")
+try_compile(HANARE_STATIC_PROGRAMS ${PROJECT_BINARY_DIR}/static_program
+  ${PROJECT_BINARY_DIR}/static_program.cpp LINK_OPTIONS -static)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   set(HANARE_STATIC_PROGRAMS OFF)
 endif()
@@ -49,13 +49,13 @@ set_property(GLOBAL PROPERTY HANARE_LAYERS "")
 # from the *_test.cpp beside them, the test program hanare_NAME_test.
 function(hanare_layer name)
   cmake_parse_arguments(ARG "SERIAL_TESTS" "" "DEPENDS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   if(NOT sources)
-    file(WRITE ${CMAKE_BINARY_DIR}/generated/${name}_empty.cpp "")
-    set(sources ${CMAKE_BINARY_DIR}/generated/${name}_empty.cpp)
+    file(WRITE ${PROJECT_BINARY_DIR}/generated/${name}_empty.cpp "")
+    set(sources ${PROJECT_BINARY_DIR}/generated/${name}_empty.cpp)
   endif()
   add_library(hanare_${name} STATIC ${sources})
   set_target_properties(hanare_${name} PROPERTIES
@@ -98,12 +98,12 @@ function(hanare_shared_library)
           capi)
     target_link_libraries(hanare PRIVATE hanare_${layer})
   endforeach()
-  set(map ${CMAKE_SOURCE_DIR}/src/capi/hanare.map)
+  set(map ${PROJECT_SOURCE_DIR}/src/capi/hanare.map)
   target_link_options(hanare PRIVATE -Wl,--version-script=${map} -Wl,-z,now)
   set_target_properties(hanare PROPERTIES VERSION ${PROJECT_VERSION} LINKER_LANGUAGE CXX
     SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
   target_include_directories(hanare PUBLIC
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   add_library(hanare::hanare ALIAS hanare)
 endfunction()
@@ -118,7 +118,7 @@ function(hanare_run_library)
           intercept)
     target_link_libraries(hanare_run_library PRIVATE hanare_${layer})
   endforeach()
-  set(map ${CMAKE_SOURCE_DIR}/src/run/run.map)
+  set(map ${PROJECT_SOURCE_DIR}/src/run/run.map)
   target_link_options(hanare_run_library PRIVATE -static-libstdc++ -static-libgcc
     -Wl,--version-script=${map} -Wl,--exclude-libs,ALL -Wl,-z,now
     -Wl,--as-needed -Wl,--gc-sections)

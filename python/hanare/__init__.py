@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy arrays larger than memory.
+
+>>> import hanare
+>>> a = hanare.zeros((200_000, 100_000), dtype="float32")       # 75 GiB
+
+Arrays are ordinary NumPy arrays, whose memory is far: what is used is in local memory, the rest in a
+store, which is a file, or memory servers.  `hanare.Pool` says how much and where; the functions
+here use a pool with all defaults, `default_pool()`.
+
+System calls may be given far arrays, too, so that ``a.tofile(file)`` and sockets work, unless
+`system_calls_are_caught()` says otherwise.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from ._system_calls import catch_system_calls, system_calls_are_caught
+
+catch_system_calls()  # before NumPy makes threads
+
+from ._errors import ArgumentError, Error, NoRoomError, StoreError  # noqa: E402
+from ._native import version as _version  # noqa: E402
+from ._pool import Pool, default_pool  # noqa: E402
+from ._run import RunResult, run  # noqa: E402
+
+__version__ = _version()
+__all__ = [
+    "ArgumentError", "Error", "NoRoomError", "Pool", "RunResult", "StoreError", "asarray",
+    "default_pool", "empty", "from_file", "full", "load", "ones", "run", "save",
+    "system_calls_are_caught", "zeros",
+]
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _of_default_pool(method: Callable[Concatenate[Pool, _P], _R]) -> Callable[_P, _R]:
+    @functools.wraps(method)
+    def function(*arguments: _P.args, **options: _P.kwargs) -> _R:
+        return method(default_pool(), *arguments, **options)
+
+    function.__qualname__ = method.__name__
+    function.__doc__ = f"`Pool.{method.__name__}` of the default pool.\n\n{method.__doc__}"
+    return function
+
+
+empty = _of_default_pool(Pool.empty)
+zeros = _of_default_pool(Pool.zeros)
+ones = _of_default_pool(Pool.ones)
+full = _of_default_pool(Pool.full)
+asarray = _of_default_pool(Pool.asarray)
+from_file = _of_default_pool(Pool.from_file)
+load = _of_default_pool(Pool.load)
+save = _of_default_pool(Pool.save)
