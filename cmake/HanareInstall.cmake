@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 
 # The component `runtime` is what the Python package brings with it.
 install(TARGETS hanare EXPORT hanareTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
 install(TARGETS hanare_run_library
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 install(DIRECTORY include/hanare DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

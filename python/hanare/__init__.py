@@ -4,8 +4,8 @@
 >>> import hanare
 >>> a = hanare.zeros((200_000, 100_000), dtype="float32")       # 75 GiB
 
-Arrays are ordinary NumPy arrays, whose memory is far: what is used is in local memory, the rest in a
-store, which is a file, or memory servers.  `hanare.Pool` says how much and where; the functions
+Arrays are ordinary NumPy arrays, whose memory is far: what is used is in local memory, the rest in
+a store, which is a file, or memory servers.  `hanare.Pool` says how much and where; the functions
 here use a pool with all defaults, `default_pool()`.
 
 System calls may be given far arrays, too, so that ``a.tofile(file)`` and sockets work, unless

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Buffer
+from typing_extensions import Buffer
 
 ADVICES: dict[str, int]
 READ_AHEAD_OFF: int

@@ -13,6 +13,7 @@ import logging
 import math
 import operator
 import os
+import secrets
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,13 +53,23 @@ def _checked_shape(shape: Shape) -> tuple[int, ...]:
 def _checked_dtype(dtype: DTypeLike) -> np.dtype:
     try:
         checked = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         raise bad_argument("dtype", dtype, "is no type of NumPy's",
                            "what numpy.dtype() takes") from None
     if checked.hasobject:
         raise bad_argument("dtype", dtype, "holds Python objects, which cannot be far",
                            "a type of numbers, characters or records of them")
     return checked
+
+
+def _checked_number(name: str, value: Any, most: int, allowed: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise bad_argument(name, value, "is no whole number", allowed) from None
+    if not 0 <= number <= most:
+        raise bad_argument(name, value, "is out of range", allowed)
+    return number
 
 
 def _checked_order(order: str) -> str:
@@ -119,7 +130,8 @@ class Pool:
     allow_tmpfs
         Accept a store on tmpfs, whose blocks occupy memory after all.
 
-    Every option can also be given by ``HANARE_*`` variables and the configuration file.
+    Every option can also be given by ``HANARE_*`` variables and the configuration file, but for
+    ``syscalls``: see `hanare.system_calls_are_caught`.
 
     A pool is used by any number of threads.  ``with`` closes it: no more arrays can be made then.
     Those that there are stay valid; the pool's memory, and its store, are given back with the last
@@ -153,10 +165,9 @@ class Pool:
             store = "file:" + os.fspath(store)
         if read_ahead is None:
             blocks_ahead = 0
-        elif isinstance(read_ahead, int) and 0 <= read_ahead <= 1024:
-            blocks_ahead = read_ahead or _native.READ_AHEAD_OFF
         else:
-            raise bad_argument("read_ahead", read_ahead, "is out of range", "a number from 0 to 1024")
+            blocks_ahead = _checked_number("read_ahead", read_ahead, 1024, "a number from 0 to 1024"
+                                           ) or _native.READ_AHEAD_OFF
         self._native: _native.Pool | None = _native.Pool(
             local_bytes=parse_size("local", local), store=_optional_word("store", store),
             block_bytes=parse_size("block", block), engine=_optional_word("engine", engine),
@@ -178,6 +189,8 @@ class Pool:
         kind = _checked_dtype(dtype)
         order = _checked_order(order)
         size = math.prod(parts) * kind.itemsize
+        if kind.itemsize == 0 and kind.kind in "SU":
+            raise bad_argument("dtype", dtype, "has no size of its own", "such as 'S8' or 'U8'")
         if size == 0:
             return np.zeros(parts, kind, order)
         if size > np.iinfo(np.intp).max:
@@ -215,6 +228,9 @@ class Pool:
         self._open()
         values = np.asarray(source)
         kind = values.dtype if dtype is None else _checked_dtype(dtype)
+        if kind.kind in "SUMm" and kind != values.dtype:
+            values = values.astype(kind)  # finds the length, or the unit
+            kind = values.dtype
         if isinstance(source, np.ndarray) and values.dtype == kind and source in self:
             return source
         order = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
@@ -231,8 +247,7 @@ class Pool:
         ``progress`` shows a bar (needs the package rich).
         """
         kind = _checked_dtype(dtype)
-        if not isinstance(offset, int) or offset < 0:
-            raise bad_argument("offset", offset, "is no place in a file", "bytes, 0 or more")
+        offset = _checked_number("offset", offset, 1 << 62, "bytes, 0 or more")
         with open(path, "rb", buffering=0) as file:
             present = max(os.fstat(file.fileno()).st_size - offset, 0)
             if shape is None:
@@ -256,9 +271,11 @@ class Pool:
                 header = np.lib.format.read_array_header_1_0(file)
             elif version == (2, 0):
                 header = np.lib.format.read_array_header_2_0(file)
+            elif version == (3, 0):  # names of fields in any script
+                header = np.lib.format._read_array_header(file, version)
             else:
                 raise ArgumentError(f"{os.fspath(path)!s}: .npy version {version} is not known; "
-                                    "allowed are (1, 0) and (2, 0)", "INVALID_ARGUMENT")
+                                    "allowed are (1, 0) to (3, 0)", "INVALID_ARGUMENT")
             shape, is_fortran, kind = header
             array = self.empty(shape, kind, "F" if is_fortran else "C", block=block)
             _read_into(file, array, os.fspath(path), progress)
@@ -272,10 +289,11 @@ class Pool:
         self._open()
         if not isinstance(array, np.ndarray):
             raise bad_argument("array", array, "is no NumPy array", "an array")
-        name = os.fspath(path)
-        partial = f"{name}.{os.getpid()}.partial"
+        name = os.fsdecode(path)
+        partial = f"{name}.{secrets.token_hex(8)}.partial"
+        file = open(partial, "xb")
         try:
-            with open(partial, "xb") as file:
+            with file:
                 np.lib.format.write_array(_Bytes(file), array, allow_pickle=False)
             os.replace(partial, name)
         except BaseException:
@@ -302,21 +320,23 @@ class Pool:
         ``"willneed"`` starts fetching what it spans; ``"dontneed"`` writes that out and frees its
         local memory, the values stay; ``"discard"`` forgets the values: zeros from now on.
         """
-        number = _native.ADVICES.get(advice)
+        address, size = _span(array)
+        number = _native.ADVICES.get(advice) if isinstance(advice, str) else None
         if number is None:
             raise bad_argument("advice", advice, "is unknown",
                                ", ".join(repr(name) for name in _native.ADVICES))
         if advice == "discard" and not (array.flags.c_contiguous or array.flags.f_contiguous):
             raise bad_argument("array", "(strided)", "has gaps, whose values would be lost",
                                "a contiguous array for 'discard'")
-        address, size = _span(array)
         if size != 0:
             self._open().advise(address, size, number)
 
     def flush(self, array: np.ndarray | None = None) -> None:
         """Writes what has changed, of an array or of all, to the store, and returns then."""
+        native = self._open()
         address, size = (0, 0) if array is None else _span(array)
-        self._open().flush(address, size)
+        if array is None or size != 0:
+            native.flush(address, size)
 
     @contextlib.contextmanager
     def pinned(self, array: np.ndarray, *, writes: bool = True) -> Iterator[np.ndarray]:
@@ -341,12 +361,16 @@ class Pool:
 
         The names are those of ``hanare/stats.h``: bytes where they end so, else numbers.
         """
-        return self._open().stats(0 if array is None else _span(array)[0])
+        native = self._open()
+        if isinstance(array, np.ndarray) and array.size == 0:
+            raise bad_argument("array", array, "is empty and has no memory",
+                               "an array of this pool")
+        return native.stats(0 if array is None else _span(array)[0])
 
     # The end.
 
     def close(self) -> None:
-        """No more arrays: local memory and store are given back with the last of those there are."""
+        """No more arrays.  What the pool has is given back with the last of those there are."""
         self._native = None
 
     @property

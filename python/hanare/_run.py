@@ -49,8 +49,8 @@ class RunResult:
 
 
 def run(command: Sequence[str | os.PathLike[str]], *, local: int | str | None = None,
-        store: str | None = None, block: int | str | None = None, check: bool = True,
-        **options: Any) -> RunResult:
+        store: str | os.PathLike[str] | None = None, block: int | str | None = None,
+        check: bool = True, **options: Any) -> RunResult:
     """Runs a program, unmodified, with its memory in a pool of its own, and waits for it.
 
     ``command``: program and arguments; ``script.py`` as the program is run by this Python.
@@ -61,14 +61,15 @@ def run(command: Sequence[str | os.PathLike[str]], *, local: int | str | None = 
     if isinstance(command, (str, bytes)) or len(command) == 0:
         raise bad_argument("command", command, "is no list", "a program and its arguments")
     words = ["run"]
-    for flag, size in (("local", parse_size("local", local)), ("block", parse_size("block", block))):
+    sizes = {"local": parse_size("local", local), "block": parse_size("block", block)}
+    for flag, size in sizes.items():
         if size != 0:
             words += [f"--{flag}", str(size)]
     if store is not None:
-        words += ["--store", store]
+        words += ["--store", store if isinstance(store, str) else f"file:{os.fspath(store)}"]
     with tempfile.TemporaryDirectory(prefix="hanare-run-") as folder:
         figures = os.path.join(folder, "stats.json")
-        words += ["--stats", figures, "--", *(os.fspath(word) for word in command)]
+        words += ["--stats", figures, "--", *(os.fsdecode(word) for word in command)]
         whole = [path(), *with_interpreter(words)]
         ended = subprocess.run(whole, check=check, **options)
         stats = None

@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,17 +29,27 @@ nb::dict as_dict(const hanare_counters& counters) {
     return values;
 }
 
+// The end of an object, which may have much to free.
+template <typename Object>
+void give_back(std::optional<Object>& object) {
+    const nb::gil_scoped_release release;
+    object.reset();
+}
+
 class Memory {
 public:
     explicit Memory(hanare::Region region) : region_(std::move(region)) {}
-    Memory(Memory&&) noexcept = default;
-    Memory& operator=(Memory&&) noexcept = default;
+    Memory(Memory&& other) noexcept : region_(std::exchange(other.region_, std::nullopt)) {}
+    Memory& operator=(Memory&&) = delete;
+    ~Memory() {
+        if (region_) give_back(region_);
+    }
 
-    void* data() const { return region_.data(); }
-    size_t bytes() const { return region_.bytes(); }
+    void* data() const { return region_->data(); }
+    size_t bytes() const { return region_->bytes(); }
 
 private:
-    hanare::Region region_;
+    std::optional<hanare::Region> region_;
 };
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -53,29 +64,37 @@ class Pool {
 public:
     explicit Pool(const hanare::PoolOptions& options) : pool_(open(options)) {}
 
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+    ~Pool() { give_back(pool_); }
+
     Memory allocate(size_t bytes, uint64_t block_bytes) const {
-        const nb::gil_scoped_release release;
-        return Memory(pool_.allocate(bytes, block_bytes));
+        std::optional<hanare::Region> region;
+        {
+            const nb::gil_scoped_release release;
+            region = pool_->allocate(bytes, block_bytes);
+        }
+        return Memory(std::move(*region));
     }
     void advise(uintptr_t address, size_t bytes, int advice) const {
         const nb::gil_scoped_release release;
-        hanare::check(hanare_advise(pool_.handle(), pointer(address), bytes,
+        hanare::check(hanare_advise(pool_->handle(), pointer(address), bytes,
                                     static_cast<hanare_advice>(advice)));
     }
     void flush(uintptr_t address, size_t bytes) const {
         const nb::gil_scoped_release release;
-        hanare::check(hanare_flush(pool_.handle(), pointer(address), bytes));
+        hanare::check(hanare_flush(pool_->handle(), pointer(address), bytes));
     }
     void pin(uintptr_t address, size_t bytes, bool writes) const {
         const nb::gil_scoped_release release;
-        hanare::check(hanare_pin(pool_.handle(), pointer(address), bytes,
+        hanare::check(hanare_pin(pool_->handle(), pointer(address), bytes,
                                  writes ? HANARE_ACCESS_WRITE : HANARE_ACCESS_READ));
     }
     void unpin(uintptr_t address, size_t bytes) const {
-        hanare::check(hanare_unpin(pool_.handle(), pointer(address), bytes));
+        hanare::check(hanare_unpin(pool_->handle(), pointer(address), bytes));
     }
     nb::dict stats(uintptr_t address) const {
-        return as_dict(hanare::detail::stats_of(pool_.handle(), pointer(address)));
+        return as_dict(hanare::detail::stats_of(pool_->handle(), pointer(address)));
     }
 
 private:
@@ -84,7 +103,7 @@ private:
         return hanare::Pool(options);
     }
 
-    hanare::Pool pool_;
+    std::optional<hanare::Pool> pool_;
 };
 
 // hanare.Error and those derived of it are Python's (_errors.py).

@@ -71,6 +71,10 @@ def test_types_and_orders(pool):
         pool.empty(3, order="A")
     with pytest.raises(ValueError, match="holds Python objects"):
         pool.asarray(np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match="dtype: 'S' has no size of its own"):
+        pool.empty(3, "S")
+    with pytest.raises(ValueError, match="dtype: "):
+        pool.empty(3, [("a", "f4"), ("a", "f4")])
 
 
 def test_arrays_of_others(pool):
@@ -83,6 +87,14 @@ def test_arrays_of_others(pool):
     far = pool.ones((4, 4))
     with pytest.raises(ValueError, match="advice: 'sometimes' is unknown; allowed is 'normal'"):
         pool.advise(far, "sometimes")
+    with pytest.raises(ValueError, match=r"array: \[1, 2\] is no NumPy array"):
+        pool.advise([1, 2], "discard")
+    with pytest.raises(ValueError, match=r"advice: \[\] is unknown"):
+        pool.advise(far, [])
+    with pytest.raises(ValueError, match="is empty"):
+        pool.stats(far[:0])
+    pool.flush(far[:0])
+    pool.advise(far[:0], "willneed")
     with pytest.raises(ValueError, match="has gaps"):
         pool.advise(far[::2, ::2], "discard")
     assert "x" not in pool and plain not in pool

@@ -62,7 +62,11 @@ def test_asarray(pool):
     assert pool.asarray(far) is far
     assert pool.asarray(far, dtype="f4").dtype == np.float32
     assert (pool.asarray([[1, 2], [3, 4]]) == [[1, 2], [3, 4]]).all()
-    assert pool.asarray(far[::2]) .base is far  # a view is far, too
+    assert pool.asarray(far[::2]).base is far  # a view is far, too
+    words = pool.asarray(["abc", "de"], dtype="S")
+    assert words in pool and words.tolist() == [b"abc", b"de"]
+    days = pool.asarray(["2026-11-27"], dtype="M8")
+    assert days in pool and str(days[0]) == "2026-11-27"
 
 
 def test_blocks_of_an_array(pool):

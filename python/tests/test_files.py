@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+import resource
+import threading
 
 import numpy as np
 import pytest
@@ -52,7 +54,7 @@ def test_bad_files(pool, tmp_path):
         pool.from_file(path)
     with pytest.raises(ValueError, match="11 of 16 bytes are missing"):
         pool.from_file(path, shape=2)
-    with pytest.raises(ValueError, match="offset: -1 is no place in a file"):
+    with pytest.raises(ValueError, match="offset: -1 is out of range"):
         pool.from_file(path, offset=-1)
     with pytest.raises(FileNotFoundError):
         pool.load(tmp_path / "none.npy")
@@ -70,14 +72,41 @@ def test_bad_files(pool, tmp_path):
     assert pool.stats()["virtual_bytes"] == 0
 
 
-def test_a_full_disk_leaves_nothing(pool, tmp_path):
+def test_what_cannot_be_saved_leaves_what_was(pool, tmp_path):
     path = tmp_path / "a.npy"
     path.write_bytes(b"before")
     with pytest.raises(ValueError):
         pool.save(path, np.array([{}], dtype=object))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))  # as if the disk were full
+    try:
+        with pytest.raises(OSError):
+            pool.save(path, np.ones(1 << 20))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == b"before" and os.listdir(tmp_path) == ["a.npy"]
-    with pytest.raises(OSError):
-        pool.save("/dev/full/a.npy", np.ones(3))
+    with pytest.raises(FileNotFoundError):
+        pool.save(tmp_path / "none" / "a.npy", np.ones(3))
+
+
+def test_many_save_to_one_path(pool, tmp_path):
+    path = os.fsencode(tmp_path / "a.npy")
+    threads = [threading.Thread(target=pool.save, args=(path, pool.full(300_000, i)))
+               for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    values = np.load(tmp_path / "a.npy")
+    assert values.shape == (300_000,) and (values == values[0]).all()
+    assert os.listdir(tmp_path) == ["a.npy"]
+
+
+def test_names_of_fields_in_any_script(pool, tmp_path):
+    a = pool.empty(10, [("離れ", "f4")])
+    a["離れ"] = 3
+    pool.save(tmp_path / "a.npy", a)
+    assert (pool.load(tmp_path / "a.npy") == a).all()
 
 
 def test_system_calls_take_far_arrays(pool, values, tmp_path):

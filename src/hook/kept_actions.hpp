@@ -10,7 +10,8 @@
 namespace hanare::hook {
 
 // Changes and tells the program's disposition of a claimed signal, as the wrappers do, and finishes
-// the call; false for any other, which the kernel has to make.
+// the call; false for any other (its addresses are taken for good, as libc's are), which the kernel
+// has to make.
 bool change_kept_action(SystemCall& call) noexcept;
 
 }  // namespace hanare::hook

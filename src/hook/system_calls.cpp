@@ -39,7 +39,11 @@ Result<void> catch_system_calls() {
     if (is_rewritten.exchange(true)) return {};
     end_traps();
     Result<void> result = rewrite_loaded_modules();
-    if (!result) has_failed.store(true);
+    if (!result && result.error().status == HANARE_STATUS_TIMEOUT) {
+        is_rewritten.store(false);  // another time, perhaps
+    } else if (!result) {
+        has_failed.store(true);
+    }
     return result;
 }
 

@@ -34,9 +34,9 @@ Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uin
                                   std::span<const uint32_t> of_buffers = {});
 
 // From now on they are caught; afterwards it does nothing.  Other threads than the calling one,
-// which may be in a handler of such a call, are stopped for a moment.  Errors, then and when it is
-// asked again: NOT_SUPPORTED where the system does not let any code be written or threads be
-// stopped, TIMEOUT where one does not stop.
+// which may be in a handler of such a call, are stopped for a moment.  NOT_SUPPORTED, then
+// and when it is asked again, where the system does not let any code be written or threads be
+// stopped; TIMEOUT where one does not stop: then it may be asked again.
 Result<void> catch_system_calls();
 
 // The same, but code is rewritten later if it takes less to be told of each system call by the

@@ -62,7 +62,10 @@ Result<void> RegionMemory::begin() {
                     "system calls; use one of the two");
     }
     set_far_memory(*this);
-    HANARE_TRY(hook::prepare_system_calls(handle_region_call, calls_with_addresses()));
+    if (!is_prepared_) {
+        HANARE_TRY(hook::prepare_system_calls(handle_region_call, calls_with_addresses()));
+        is_prepared_ = true;
+    }
     HANARE_TRY(hook::catch_system_calls());
     if (hook::rewrite_report().rewritten == 0) {
         return fail(HANARE_STATUS_NOT_SUPPORTED,

@@ -47,6 +47,7 @@ private:
 
     sys::ProcessLock lock_;  // for changes
     uintptr_t first_owners_[kRangesPerChunk] = {};
+    bool is_prepared_ = false;
     bool has_begun_ = false;
 };
 

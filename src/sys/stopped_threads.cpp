@@ -69,6 +69,7 @@ int number_of(const char* name) noexcept {
 struct StoppedThreads::Helper {
     std::atomic<uint32_t> state{kPrepared};
     int process_id = 0;
+    int caller_process_id = 0;
     int caller_id = 0;
     int failure = 0;  // an errno value
     size_t count = 0;
@@ -181,6 +182,8 @@ struct StoppedThreads::Helper {
 
     [[noreturn]] static void run(Helper* self) noexcept {
         call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+        // Who called may have ended before that.
+        if (call(SYS_getppid) != self->caller_process_id) call(SYS_exit, 0);
         self->wait_for(kMayTrace);
         self->failure = self->stop_all();
         if (self->failure != 0) {
@@ -235,6 +238,7 @@ Result<void> StoppedThreads::stop() {
     const size_t own_bytes = round_up(sizeof(Helper), kOsPageBytes);
     HANARE_TRY_ASSIGN(auto memory, Mapping::reserve(own_bytes + kStackBytes, kOsPageBytes));
     auto* const helper = new (memory.address()) Helper;
+    helper->caller_process_id = static_cast<int>(raw_process_id());
     helper->caller_id = static_cast<int>(raw_thread_id());
     std::snprintf(helper->folder_name, sizeof helper->folder_name, "/proc/%u/task",
                   raw_process_id());

@@ -5,6 +5,8 @@
 // need no signal handler for that, may block all signals, and what they wait for in the kernel they
 // go on to wait for.
 //
+// Where Yama is, it sets what PR_SET_PTRACER sets, which is nobody afterwards.
+//
 // They may hold any lock: meanwhile the calling thread allocates nothing and takes no lock that it
 // has not taken before.
 #pragma once

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/sanitizers.hpp"
+#include "sys/test_tracing.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -24,9 +25,7 @@ protected:
 #if defined(HANARE_ASAN) || defined(HANARE_TSAN)
         GTEST_SKIP() << "a sanitizer has to know all processes";
 #endif
-        StoppedThreads trial;
-        const auto stopped = trial.stop();
-        if (!stopped) GTEST_SKIP() << stopped.error().text;
+        if (!testing::may_be_traced()) GTEST_SKIP() << "ptrace(2) is refused here";
     }
 };
 

@@ -86,32 +86,16 @@ private:
         if (after_bytes != 0) call.goes_on = call.entry + kStubCallBytes;
     }
     // One that stands between instructions which are not there any more goes on where they are now.
-    // A system call that it waits in is made again, as the kernel would see to: by going back.
+    // One that waits in the system call stands behind it; should the kernel have to make it again,
+    // it goes back by the length of the instruction, which the stub ends with as well.
     void move(sys::StoppedThread& thread) const noexcept {
-        user_regs_struct& registers = thread.registers;
-        const uint64_t offset = registers.rip - reinterpret_cast<uint64_t>(from);
+        const uint64_t offset = thread.registers.rip - reinterpret_cast<uint64_t>(from);
         const uint64_t behind = before_bytes + SyscallSite::kSyscallBytes;
-        uint64_t goes_on = reinterpret_cast<uint64_t>(to) + offset;
-        if (offset == behind && before_bytes < kJumpBytes && is_to_be_made_again(registers)) {
-            constexpr int64_t kByRestart = -516;  // ERESTART_RESTARTBLOCK
-            const bool by_restart = static_cast<int64_t>(registers.rax) == kByRestart;
-            registers.rax = by_restart ? SYS_restart_syscall : registers.orig_rax;
-            registers.orig_rax = UINT64_MAX;
-            goes_on = reinterpret_cast<uint64_t>(to) + before_bytes;
-        } else if (offset == 0 || offset >= kJumpBytes) {
-            return;
-        } else if (offset >= behind) {
-            goes_on += kStubCallBytes - SyscallSite::kSyscallBytes;
-        }
-        registers.rip = goes_on;
+        const bool is_behind = offset == behind && before_bytes < kJumpBytes;
+        if (!is_behind && (offset == 0 || offset >= kJumpBytes)) return;
+        const uint64_t shift = offset >= behind ? kStubCallBytes - SyscallSite::kSyscallBytes : 0;
+        thread.registers.rip = reinterpret_cast<uint64_t>(to) + offset + shift;
         thread.is_moved = true;
-    }
-    // The kernel's own values, which no program sees: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND,
-    // ERESTART_RESTARTBLOCK.
-    static bool is_to_be_made_again(const user_regs_struct& registers) noexcept {
-        const auto result = static_cast<int64_t>(registers.rax);
-        return static_cast<int64_t>(registers.orig_rax) >= 0 && result <= -512 && result >= -516 &&
-               result != -515;
     }
 };
 
