@@ -20,6 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+try:
+    from numpy.lib._format_impl import _read_array_header
+except ImportError:  # before NumPy 2.3
+    from numpy.lib.format import _read_array_header
+
 from . import _native
 from ._errors import ArgumentError, Error, bad_argument
 from ._progress import shown
@@ -272,7 +277,7 @@ class Pool:
             elif version == (2, 0):
                 header = np.lib.format.read_array_header_2_0(file)
             elif version == (3, 0):  # names of fields in any script
-                header = np.lib.format._read_array_header(file, version)
+                header = _read_array_header(file, version)
             else:
                 raise ArgumentError(f"{os.fspath(path)!s}: .npy version {version} is not known; "
                                     "allowed are (1, 0) to (3, 0)", "INVALID_ARGUMENT")

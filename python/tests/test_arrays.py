@@ -76,7 +76,7 @@ def test_blocks_of_an_array(pool):
 
 def test_advice(pool):
     a = pool.ones(ELEMENTS)
-    for advice in ("sequential", "random", "normal", "willneed"):
+    for advice in ("sequential", "random", "normal"):
         pool.advise(a, advice)
     pool.advise(a, "dontneed")
     assert pool.stats(a)["resident_bytes"] == 0
@@ -86,6 +86,8 @@ def test_advice(pool):
     pool.flush(a)
     assert pool.stats(a)["dirty_bytes"] == 0
     pool.flush()
+    pool.advise(a[:100_000], "willneed")
+    assert a[:100_000].sum() == 0
 
 
 def test_pins(pool):

@@ -102,6 +102,7 @@ def test_many_save_to_one_path(pool, tmp_path):
     assert os.listdir(tmp_path) == ["a.npy"]
 
 
+@pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
 def test_names_of_fields_in_any_script(pool, tmp_path):
     a = pool.empty(10, [("離れ", "f4")])
     a["離れ"] = 3
