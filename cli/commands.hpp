@@ -34,6 +34,7 @@ void add_server(CLI::App& app);
 void add_status(CLI::App& app);
 void add_drain(CLI::App& app);
 void add_ps(CLI::App& app);
+void add_top(CLI::App& app);
 void add_pool(CLI::App& app);
 void add_info(CLI::App& app);
 void add_doctor(CLI::App& app);

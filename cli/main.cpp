@@ -131,6 +131,7 @@ int run(int argc, char** argv, RunArguments& arguments) {
     add_status(app);
     add_drain(app);
     add_ps(app);
+    add_top(app);
     add_pool(app);
     add_info(app);
     add_doctor(app);

@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/run_report.hpp"
 #include "cli/server_json.hpp"
+#include "cli/server_question.hpp"
 #include "cli/server_secret.hpp"
 #include "cli/table.hpp"
 #include "config/server_address.hpp"
@@ -194,6 +195,14 @@ void add(CLI::App& app, const char* name, const char* help, bool has_json,
 }
 
 }  // namespace
+
+Result<nlohmann::ordered_json> ask_server(const std::string& address,
+                                          const std::optional<std::string>& secret_file) {
+    HANARE_TRY_ASSIGN(const Server server,
+                      connect({.address = address, .secret_file = secret_file}));
+    HANARE_TRY_ASSIGN(const Told told, ask_for_status(server));
+    return server_json(told.answer, told.rows);
+}
 
 void add_status(CLI::App& app) {
     add(app, "status", "what a memory server is doing", true, print_status);

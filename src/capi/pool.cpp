@@ -77,8 +77,8 @@ Result<void> be_the_only_one() {
         reinterpret_cast<bool (*)()>(dlsym(RTLD_DEFAULT, "hanare_run_stand_aside"));
     if (stand_aside == nullptr || stand_aside()) return {};
     return fail(HANARE_STATUS_NOT_SUPPORTED,
-                "all of the program's memory is far already, below hanare run, and the library was "
-                "loaded later: run it without hanare run, or link it with the library");
+                "all of the program's memory is far already, below hanare run: it opens a pool of "
+                "its own before it asks for more than 8 MiB, or runs without hanare run");
 }
 
 Result<hanare_pool*> open_pool(const hanare_pool_options* given) {

@@ -62,7 +62,7 @@ Result<void> begin(const SpaceOptions& options) {
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
     HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), buffer_calls()));
-    if (!options.stands_aside || !made->stand_aside()) made->adopt_static_memory();
+    made->adopt_static_memory();
     return {};
 }
 

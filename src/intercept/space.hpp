@@ -30,7 +30,6 @@ namespace hanare::intercept {
 
 struct SpaceOptions {
     pager::PoolOptions pool;
-    bool stands_aside = false;     // nothing is adopted
     uint64_t begin_bytes = 0;      // asked for, from which on memory is adopted
     uint64_t threshold_bytes = 0;  // of a mapping, to be adopted
 };

@@ -48,9 +48,11 @@ Result<intercept::SpaceOptions> load_space_options() {
     HANARE_TRY_ASSIGN(space.pool, pager::pool_options(options, open_server));
     space.pool.starts_keeper = false;
     space.pool.watches_forks = false;
-    space.begin_bytes = std::min(space.pool.local_bytes / kBeginShare, kBeginBytesMax);
+    // A pool of the program's own comes first, if there is to be one.
+    space.begin_bytes = has_own_library()
+                            ? kBeginBytesMax
+                            : std::min(space.pool.local_bytes / kBeginShare, kBeginBytesMax);
     space.threshold_bytes = kThresholdBytes;
-    space.stands_aside = has_own_library();
     return space;
 }
 

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control sockets of processes, and `hanare ps`, which asks them."""
+"""The control sockets of processes, and `hanare ps` and `top`, which ask them."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -344,6 +349,123 @@ class Memory(Base):
         told.process.stdin.close()
         self.assertEqual(told.process.wait(60), 0)
         self.assertEqual(self.sockets(), [])
+
+
+class Top(Base):
+    def top(self, *arguments, **more):
+        return subprocess.Popen([HANARE, "top", *arguments], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=self.environment(), **more)
+
+    def test_rates_between_two_looks(self):
+        told = self.start(POOLS)
+        number = told.number()
+        top = self.top("--once", "--json", "--every", "1500", "--server", "tcp://127.0.0.1:1")
+        while top.poll() is None:
+            if told.ask("open") == 8:  # all that it has room for
+                break
+        out, err = top.communicate(timeout=60)
+        self.assertEqual((top.returncode, err), (0, ""))
+        (line,) = out.splitlines()
+        look = json.loads(line)
+        self.assertGreater(look["seconds"], 1.4)
+        (process,) = [row for row in look["processes"] if row["process_id"] == number]
+        self.assertEqual(process["command"], "lasting_pools")
+        self.assertGreater(process["far_bytes"], 32 * MIB)
+        self.assertGreater(process["written_bytes_per_s"], MIB)
+        (server,) = look["servers"]
+        self.assertIn("cannot be reached", server["error"])
+
+    def test_where_nothing_moves(self):
+        told = self.start(POOLS)
+        number = told.number()
+        top = self.top("--once", "--every", "100")
+        out, err = top.communicate(timeout=60)
+        self.assertEqual((top.returncode, err), (0, ""))
+        (row,) = [line for line in out.splitlines() if line.startswith(f"{number} ")]
+        self.assertRegex(row, r"lasting_pools +32 MiB +\S+ MiB/16 MiB +0 B/s +\S+ \S+ +- +0 %")
+
+    def test_servers(self):
+        server = subprocess.Popen([HANARE, "server", "--memory", "64M", "--listen", "127.0.0.1:0"],
+                                  stdout=subprocess.PIPE, text=True, env=self.environment())
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        url = server.stdout.readline().split()[2]
+        told = self.start(POOLS, environment={"HANARE_STORE": url})
+        told.number()
+        top = self.top("--once", "--every", "100", "--server", url)
+        out, err = top.communicate(timeout=60)
+        self.assertEqual((top.returncode, err), (0, ""))
+        self.assertRegex(out, rf"\n{url}: \S+ MiB of 64 MiB leased, \d leases\n")
+
+    def test_pipes_and_signals(self):
+        top = self.top("--json", "--every", "100")
+        self.assertIn("processes", json.loads(top.stdout.readline()))
+        top.stdout.close()  # who reads has gone
+        self.assertEqual(top.wait(60), -signal.SIGPIPE)
+        self.assertEqual(top.stderr.read(), "")
+        top.stderr.close()
+        top = self.top("--every", "100")
+        self.assertIn("program", top.stdout.readline())
+        top.send_signal(signal.SIGINT)
+        _, err = top.communicate(timeout=60)
+        self.assertEqual((top.returncode, err), (0, ""))
+
+    def test_bad_usage(self):
+        for arguments, named in ((("--every", "5"), "--every"), (("--every", "x"), "--every"),
+                                 (("--secret-file", "-"), "--secret-file")):
+            top = self.top(*arguments)
+            _, err = top.communicate(timeout=60)
+            self.assertEqual((top.returncode, err.count("\n")), (2, 1), err)
+            self.assertIn(named, err)
+
+    def on_terminal(self, kind):
+        """Its end of a terminal of 40 columns and 10 rows, and the process."""
+        ours, its = pty.openpty()
+        self.addCleanup(os.close, ours)
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 40, 0, 0))
+        environment = self.environment(TERM=kind)
+
+        def take_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        top = subprocess.Popen([HANARE, "top", "--every", "100"], stdin=its, stdout=its,
+                               stderr=its, env=environment, preexec_fn=take_terminal)
+        self.addCleanup(top.wait)
+        self.addCleanup(top.kill)
+        return ours, its, top
+
+    def read_until(self, ours, wanted):
+        text = b""
+        while wanted not in text:
+            self.assertTrue(select.select([ours], [], [], 60)[0], text)
+            text += os.read(ours, 65536)
+        return text
+
+    def test_terminals(self):
+        told = self.start(POOLS)
+        told.number()
+        ours, its, top = self.on_terminal("xterm")
+        before = termios.tcgetattr(its)
+        text = self.read_until(ours, b"lasting_pool")
+        self.assertIn(b"\x1b[?1049h", text)
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+        text = self.read_until(ours, b"waiting\x1b[K")  # the last column is there now
+        os.write(ours, b"q")
+        text = self.read_until(ours, b"\x1b[?1049l")
+        self.assertEqual(top.wait(60), 0)
+        self.assertIn(b"\x1b[?25h", text)
+        self.assertEqual(termios.tcgetattr(its), before)
+        os.close(its)
+
+    def test_dumb_terminals(self):
+        ours, its, top = self.on_terminal("dumb")
+        text = self.read_until(ours, b"program") + self.read_until(ours, b"program")
+        self.assertNotIn(b"\x1b", text)
+        top.send_signal(signal.SIGTERM)
+        self.assertEqual(top.wait(60), 0)
+        os.close(its)
 
 
 if __name__ == "__main__":

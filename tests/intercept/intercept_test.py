@@ -281,8 +281,11 @@ class Programs(unittest.TestCase):
             command = [HANARE, "run", "--local", "8M", "--store", f"file:{place}",
                        PROGRAMS / "own_pool"]
             for _ in range(5):
-                for when in ("early", "late"):
-                    self.assertEqual(run([*command, when], place)[:2], (0, "both are right\n"))
+                self.assertEqual(run([*command, "early"], place)[:2], (0, "both are right\n"))
+            refused = run([*command, "late"], place)
+            self.assertEqual(refused[0], 1, refused[2])
+            self.assertIn("all of the program's memory is far already, below hanare run",
+                          refused[1])
 
     def test_signals(self):
         self.compare("signals")

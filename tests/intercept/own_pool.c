@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program with a pool of its own: `hanare run` leaves its memory alone.
+// A program with a pool of its own: `hanare run` leaves its memory alone, if it may still do so.
 //
 //   own_pool [early|late]     whether the pool comes before the program's other memory
 #include "far.h"
