@@ -94,14 +94,16 @@ Result<std::string> DlmBuilds::build(const bench::DlmProgram& program, Kind kind
         return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "creating a file in %.150s",
                           folder_.path().c_str());
     }
-    const ProgramRun run = run_program({.path = compiler,
-                                        .arguments = arguments,
-                                        .environment = {"HANARE_CC=gcc"},
-                                        .input = nothing.number(),
-                                        .output = nothing.number(),
-                                        .cgroup = {},
-                                        .user = {}},
-                                       kPatience, interrupt_fd);
+    // A compiler that is killed leaves its files; there they go with the others.
+    const ProgramRun run =
+        run_program({.path = compiler,
+                     .arguments = arguments,
+                     .environment = {"HANARE_CC=gcc", "TMPDIR=" + folder_.path()},
+                     .input = nothing.number(),
+                     .output = nothing.number(),
+                     .cgroup = {},
+                     .user = {}},
+                    kPatience, interrupt_fd);
     if (run.is_good()) return path;
     return fail(HANARE_STATUS_NOT_SUPPORTED, "compiling %s: %.200s", program.title().c_str(),
                 run.last_said().c_str());
