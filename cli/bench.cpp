@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bench/dlm_sweep.hpp"
+#include "bench/numpy_report.hpp"
 #include "bench/pager_case.hpp"
 #include "cli/bench_dlm.hpp"
 #include "cli/bench_dlm_pagesize.hpp"
@@ -11,6 +12,7 @@
 #include "cli/bench_fabric.hpp"
 #include "cli/bench_fault.hpp"
 #include "cli/bench_intercept.hpp"
+#include "cli/bench_numpy.hpp"
 #include "cli/bench_pager.hpp"
 #include "cli/bench_remote.hpp"
 #include "cli/bench_resident.hpp"
@@ -153,6 +155,31 @@ void add_bench_dlm_pagesize(CLI::App& bench) {
     set_run(*pagesize, [flags] { return run_bench_dlm_pagesize(*flags); });
 }
 
+void add_bench_numpy(CLI::App& bench) {
+    CLI::App* numpy = bench.add_subcommand(
+        "numpy", "NumPy on arrays larger than local memory: Hanare, numpy.memmap, plain memory");
+    auto flags = std::make_shared<NumpyFlags>();
+    numpy->add_option("--compare", flags->compare,
+                      "comma-separated, of plain,memmap (default both)");
+    numpy->add_option("--cases", flags->cases,
+                      "comma-separated, of " + bench::numpy_case_names() + " (default all)");
+    numpy->add_option("--size", flags->size, "of all arrays of a case, 64M to 1T (default 512M)");
+    numpy->add_option("--rounds", flags->rounds,
+                      "runs of each case; the median counts (default 5)");
+    numpy->add_option("--patience", flags->patience_s,
+                      "seconds after which a run is stopped, 1 to 86400 (default 300)");
+    numpy->add_option("--python", flags->python,
+                      "an interpreter that has the package hanare (default: the one whose package "
+                      "this command is of, else python3)");
+    numpy->add_flag("--quick", flags->quick, "smaller arrays, one round, patience 60");
+    numpy->add_option("--json", flags->json, "write the results to this file");
+    flags->overrides = add_option_flags(
+        *numpy, {OptionId::local_bytes, OptionId::store, OptionId::block_bytes, OptionId::engine});
+    numpy->get_option("--local")->description("local memory (default a quarter of --size)");
+    numpy->get_option("--store")->description("directory of the file store, file:DIR");
+    set_run(*numpy, [flags] { return run_bench_numpy(*flags); });
+}
+
 void add_bench_remote(CLI::App& bench) {
     CLI::App* remote = bench.add_subcommand(
         "remote", "arrays in the memory of memory servers, next to raw sockets that move the same");
@@ -189,6 +216,7 @@ void add_bench(CLI::App& app) {
     add_bench_fault(*bench);
     add_bench_fabric(*bench);
     add_bench_intercept(*bench);
+    add_bench_numpy(*bench);
     add_bench_pager(*bench);
     add_bench_remote(*bench);
     add_bench_dlm_test1(*bench);

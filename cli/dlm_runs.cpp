@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/dlm_runs.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -28,7 +26,6 @@ using Launch = sys::MeasuredProgram::Launch;
 // count, and so it gets them in addition.
 constexpr uint64_t kProcessBytes = 16 * kMiB;
 constexpr uint64_t kSwapSlack = 64 * kMiB;
-constexpr size_t kOutputMax = 64u << 10;
 
 bool is_kernels(const DlmPoint& point) {
     return point.system == bench::kDlmSwap || point.system == bench::kDlmZram ||
@@ -85,13 +82,6 @@ ConditionsWanted wanted_conditions(const DlmPoint& point, uint64_t data_bytes,
     wanted.directory = setting.directory;
     wanted.guardian = setting.guardian;
     return wanted;
-}
-
-std::string text_of(int file) {
-    std::string text(kOutputMax, '\0');
-    const ssize_t got = pread(file, text.data(), text.size(), 0);
-    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-    return text;
 }
 
 // How the run ended, and what it says.
@@ -171,7 +161,7 @@ DlmOutcome run_dlm(const DlmProgram& program, const DlmPoint& point, uint64_t da
     outcome.is_interrupted = run.ending == WorkerLines::Next::kInterrupted ||
                              (run.end.status != 0 && sys::Interrupt::requested());
     if (!outcome.is_interrupted) {
-        judge(run, text_of(output.number()), oom_kills, setting.patience_s, outcome);
+        judge(run, output_text(output.number()), oom_kills, setting.patience_s, outcome);
     }
     return outcome;
 }

@@ -89,8 +89,15 @@ int unknown_argument(const Chosen& where, const std::string& argument) {
     return bad_usage(where, "unknown argument " + config::in_quotes(argument) + hint);
 }
 
-int missing_subcommand(const Chosen& where) {
-    return bad_usage(where, where.command + " needs a name: " + subcommand_list(*where.app));
+int missing_argument(const Chosen& where) {
+    const std::string names = subcommand_list(*where.app);
+    if (!names.empty()) return bad_usage(where, where.command + " needs a name: " + names);
+    for (const CLI::Option* option : where.app->get_options()) {
+        if (option->get_required() && option->count() == 0) {
+            return bad_usage(where, where.command + " needs " + option->get_name());
+        }
+    }
+    return bad_usage(where, "the arguments cannot be understood");
 }
 
 // The command line in our words, whatever CLI11 calls it.  Its texts begin with the option's name
@@ -132,6 +139,7 @@ int run(int argc, char** argv, RunArguments& arguments) {
     add_drain(app);
     add_ps(app);
     add_top(app);
+    add_report(app);
     add_pool(app);
     add_info(app);
     add_doctor(app);
@@ -151,7 +159,7 @@ int run(int argc, char** argv, RunArguments& arguments) {
         }
         const std::vector<std::string> rest = app.remaining(true);
         if (!rest.empty()) return unknown_argument(where, rest.front());
-        if (error.get_name() == "RequiredError") return missing_subcommand(where);
+        if (error.get_name() == "RequiredError") return missing_argument(where);
         if (error.get_name() == "ArgumentMismatch") return misused_option(where, error);
         return switch_with_value(where, {argv, argv + argc});
     }

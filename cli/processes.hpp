@@ -12,8 +12,8 @@
 
 namespace hanare::cli {
 
-inline constexpr const char* kFigures[] = {"far_bytes", "local_bytes", "budget_bytes",
-                                           "wait_ns",   "read_bytes",  "written_bytes"};
+inline constexpr const char* kFigures[] = {"far_bytes",  "local_bytes",   "budget_bytes", "wait_ns",
+                                           "read_bytes", "written_bytes", "hits",         "misses"};
 
 // One line, of one process.
 struct Process {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/program_run.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "sys/child.hpp"
@@ -13,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::seconds kEndTime{60};  // for the end of who was killed
 constexpr size_t kLinesKept = 4;
+constexpr size_t kOutputMax = 64u << 10;
 
 }  // namespace
 
@@ -52,6 +55,13 @@ ProgramRun run_program(const sys::MeasuredProgram::Launch& launch, std::chrono::
     if (!end) return {.error = end.error().text};
     run.end = *end;
     return run;
+}
+
+std::string output_text(int file) {
+    std::string text(kOutputMax, '\0');
+    const ssize_t got = pread(file, text.data(), text.size(), 0);
+    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return text;
 }
 
 }  // namespace hanare::cli

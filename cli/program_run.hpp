@@ -32,4 +32,7 @@ struct ProgramRun {
 ProgramRun run_program(const sys::MeasuredProgram::Launch& launch, std::chrono::seconds patience,
                        int interrupt_fd, const std::function<void()>& look = {});
 
+// What the program has written to the file that was its standard output, 64 KiB at most.
+std::string output_text(int file);
+
 }  // namespace hanare::cli

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <span>
 
 #include "base/units.hpp"
 #include "config/rules.hpp"
@@ -54,6 +55,16 @@ ordered_json processes_json(const RunWatch& watch) {
         list.push_back(std::move(json));
     }
     return list;
+}
+
+std::string hexadecimal(std::span<const uint8_t> bytes) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string text;
+    for (const uint8_t byte : bytes) {
+        text += kDigits[byte >> 4];
+        text += kDigits[byte & 15];
+    }
+    return text;
 }
 
 // A terminal that another process group has, as below a shell that is the program, is not ours.
@@ -128,7 +139,24 @@ ordered_json run_timeline(const RunWatch& watch) {
                         {"local_bytes", sample.local_bytes},
                         {"read_bytes", sample.read_bytes},
                         {"written_bytes", sample.written_bytes},
-                        {"wait_ns", sample.wait_ns}});
+                        {"wait_ns", sample.wait_ns},
+                        {"faults", sample.faults}});
+    }
+    return list;
+}
+
+ordered_json run_maps(const RunWatch& watch) {
+    ordered_json list = ordered_json::array();
+    for (const std::vector<RunMapShot>& shots : watch.maps()) {
+        for (const RunMapShot& shot : shots) {
+            list.push_back({{"elapsed_s", shot.elapsed_s},
+                            {"process_id", shot.process_id},
+                            {"area", shot.area},
+                            {"begin", shot.begin},
+                            {"bytes", shot.bytes},
+                            {"local", hexadecimal(shot.local)},
+                            {"kept", hexadecimal(shot.kept)}});
+        }
     }
     return list;
 }

@@ -35,6 +35,8 @@ std::string progress_line(const RunTotals& totals, double elapsed_s);
 nlohmann::ordered_json run_statistics(const RunSubject& subject, const RunWatch& watch,
                                       double elapsed_s, std::optional<int> wait_status);
 nlohmann::ordered_json run_timeline(const RunWatch& watch);
+// Where memory was over time; shares of 255 as two hexadecimal digits each.
+nlohmann::ordered_json run_maps(const RunWatch& watch);
 
 // As text, whatever bytes names have.
 std::string json_text(const nlohmann::ordered_json& json, int indent);

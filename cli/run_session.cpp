@@ -20,7 +20,7 @@ namespace hanare::cli {
 namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
-constexpr uint64_t kSampleEvery_ns = 250 * kNsPerMs;
+constexpr uint64_t kSampleEvery_ns = 100 * kNsPerMs;
 // Programs that end sooner do not pay for a socket.
 constexpr uint64_t kControlAfter_ns = 10 * kNsPerMs;
 constexpr uint64_t kNever_ns = UINT64_MAX;
@@ -128,7 +128,8 @@ void tell(const RunPlan& plan) {
 }  // namespace
 
 Result<int> run_session(RunPlan& plan, const RunArguments& arguments) {
-    HANARE_TRY_ASSIGN(RunWatch watch, RunWatch::start(plan.options.local_bytes));
+    HANARE_TRY_ASSIGN(RunWatch watch,
+                      RunWatch::start(plan.options.local_bytes, plan.stats.has_value()));
     const RunEnvironment wanted = {.library = plan.library,
                                    .page = watch.page_path(),
                                    .broker = plan.broker != nullptr ? plan.broker->place() : "",
@@ -154,6 +155,7 @@ Result<int> run_session(RunPlan& plan, const RunArguments& arguments) {
     if (plan.stats) {
         nlohmann::ordered_json statistics = session.statistics(status);
         statistics["samples"] = run_timeline(watch);
+        statistics["maps"] = run_maps(watch);
         write_stats(*plan.stats, statistics);
     }
     return status;

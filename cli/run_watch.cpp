@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <utility>
 
 #include "base/units.hpp"
 #include "sys/process_end.hpp"
@@ -63,7 +65,7 @@ void add_to(RunTotals& totals, ProcessFigures figures) {
 
 }  // namespace
 
-Result<RunWatch> RunWatch::start(uint64_t budget_bytes) {
+Result<RunWatch> RunWatch::start(uint64_t budget_bytes, bool with_maps) {
     constexpr size_t kBytes = round_up(sizeof(RunPage), kOsPageBytes);
     RunWatch watch;
     HANARE_TRY_ASSIGN(watch.memory_, sys::create_shared_memory(kBytes));
@@ -74,6 +76,7 @@ Result<RunWatch> RunWatch::start(uint64_t budget_bytes) {
     watch.page_->magic = RunPage::kMagic;
     watch.page_->bytes = sizeof(RunPage);
     watch.page_->budget_bytes = budget_bytes;
+    watch.page_->wants_maps = with_maps ? 1 : 0;
     return watch;
 }
 
@@ -170,8 +173,39 @@ void RunWatch::add_up() {
 
 void RunWatch::note_sample(double elapsed_s, bool is_last) {
     const RunSample sample = {elapsed_s,          totals_.far_bytes,     totals_.local_bytes,
-                              totals_.read_bytes, totals_.written_bytes, totals_.wait_ns};
+                              totals_.read_bytes, totals_.written_bytes, totals_.wait_ns,
+                              totals_.faults};
     is_last ? samples_.add_last(sample) : samples_.add(sample);
+    if (page_->wants_maps == 0) return;
+    std::vector<RunMapShot> shots = shoot_maps(elapsed_s);
+    if (!shots.empty()) is_last ? maps_.add_last(std::move(shots)) : maps_.add(std::move(shots));
+}
+
+std::vector<RunMapShot> RunWatch::shoot_maps(double elapsed_s) const {
+    std::vector<size_t> largest;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+        if (rows_[i].last.process_id != 0) largest.push_back(i);
+    }
+    std::ranges::sort(largest, std::greater<>(), [&](size_t i) { return rows_[i].last.far_bytes; });
+    if (largest.size() > kMapProcesses) largest.resize(kMapProcesses);
+    std::vector<RunMapShot> shots;
+    for (const size_t row : largest) {
+        for (size_t area = 0; area < RunRow::kMaps; ++area) {
+            const telemetry::RunMap& map = page_->rows[row].maps[area];
+            if (map.bytes.load() == 0) continue;
+            RunMapShot& shot = shots.emplace_back();
+            shot.elapsed_s = elapsed_s;
+            shot.process_id = rows_[row].last.process_id;
+            shot.area = RunRow::kMapNames[area];
+            shot.begin = map.begin.load();
+            shot.bytes = map.bytes.load();
+            for (size_t part = 0; part < telemetry::RunMap::kParts; ++part) {
+                shot.local[part] = map.local[part].load(std::memory_order_relaxed);
+                shot.kept[part] = map.kept[part].load(std::memory_order_relaxed);
+            }
+        }
+    }
+    return shots;
 }
 
 std::vector<ProcessFigures> RunWatch::processes() const {

@@ -38,6 +38,17 @@ struct RunTotals {
 #undef HANARE_RUN_FIELD
 };
 
+// Of one process, at one moment: where the memory of an area is (telemetry::RunMap).
+struct RunMapShot {
+    double elapsed_s = 0;
+    int process_id = 0;
+    const char* area = nullptr;
+    uint64_t begin = 0;
+    uint64_t bytes = 0;
+    std::array<uint8_t, telemetry::RunMap::kParts> local{};
+    std::array<uint8_t, telemetry::RunMap::kParts> kept{};
+};
+
 struct RunSample {
     double elapsed_s = 0;
     uint64_t far_bytes = 0;
@@ -45,29 +56,35 @@ struct RunSample {
     uint64_t read_bytes = 0;
     uint64_t written_bytes = 0;
     uint64_t wait_ns = 0;
+    uint64_t faults = 0;
 };
 
 class RunWatch {
 public:
-    static Result<RunWatch> start(uint64_t budget_bytes);
+    // `with_maps`: processes say where their memory is, and that is kept, too.
+    static Result<RunWatch> start(uint64_t budget_bytes, bool with_maps);
 
     // Where processes find the page as long as we live.
     std::string page_path() const;
 
     // Reads the page, and takes those out whose process has ended.
     void look();
-    // Puts the totals of the last look() on the time line.
+    // Puts the totals of the last look(), and the maps, on the time line.
     void note_sample(double elapsed_s, bool is_last);
 
     const RunTotals& totals() const { return totals_; }
     // Without those for which there was no room; the totals have them all.
     std::vector<ProcessFigures> processes() const;
     const std::vector<RunSample>& samples() const { return samples_.entries(); }
+    // Those of a moment together; of the processes that used most memory then.
+    const std::vector<std::vector<RunMapShot>>& maps() const { return maps_.entries(); }
     // Each becomes readable when a process ends, and is then for look().
     std::vector<int> descriptors() const;
 
 private:
     static constexpr size_t kSamplesMax = 2000;
+    static constexpr size_t kMapsMax = 240;     // moments
+    static constexpr size_t kMapProcesses = 4;  // of each
     static constexpr size_t kFormerMax = 1000;
 
     struct Row {
@@ -82,6 +99,7 @@ private:
     static bool is_dead(Row& row, int process_id);
     void take_out(telemetry::RunRow& shared);
     void add_up();
+    std::vector<RunMapShot> shoot_maps(double elapsed_s) const;
 
     sys::FileDescriptor memory_;
     sys::Mapping mapping_;
@@ -91,6 +109,7 @@ private:
     RunTotals left_out_;                  // of those that are not among them
     RunTotals totals_;
     BoundedSeries<RunSample> samples_{kSamplesMax};
+    BoundedSeries<std::vector<RunMapShot>> maps_{kMapsMax};
 };
 
 }  // namespace hanare::cli

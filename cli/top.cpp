@@ -36,27 +36,6 @@ struct Look {
     Found found;
 };
 
-// Faults on blocks that the store has, and how many of them did not wait for it.
-struct Hits {
-    uint64_t faults = 0;
-    uint64_t hits = 0;
-};
-
-// Of those that tell it: pools of the API.
-std::optional<Hits> hits_of(const Found& found, int process_id) {
-    std::optional<Hits> sum;
-    for (const ordered_json& answer : found.answers) {
-        if (answer.at("process_id") != process_id || !answer.contains("pools")) continue;
-        for (const ordered_json& pool : answer.at("pools")) {
-            const auto value = [&](const char* name) { return pool.value(name, uint64_t{0}); };
-            if (!sum) sum.emplace();
-            sum->hits += value("staged_hits");
-            sum->faults += value("staged_hits") + value("demand_reads") + value("part_reads");
-        }
-    }
-    return sum;
-}
-
 // A process: sizes now, and rates since the look before; null where there is none, or it is not
 // told.
 ordered_json process_json(const Look& before, const Look& now, int process_id,
@@ -77,12 +56,11 @@ ordered_json process_json(const Look& before, const Look& now, int process_id,
     json["written_bytes_per_s"] = rate("written_bytes");
     const ordered_json waits = rate("wait_ns");
     json["waiting_threads"] = waits.is_null() ? waits : ordered_json(waits.get<double>() / 1e9);
+    const ordered_json hits = rate("hits");
+    const ordered_json misses = rate("misses");
     json["hit_ratio"] = nullptr;
-    const auto first = hits_of(before.found, process_id);
-    const auto last = hits_of(now.found, process_id);
-    if (first && last && last->faults > first->faults && last->hits >= first->hits) {
-        json["hit_ratio"] = static_cast<double>(last->hits - first->hits) /
-                            static_cast<double>(last->faults - first->faults);
+    if (!hits.is_null() && hits.get<double>() + misses.get<double>() > 0) {
+        json["hit_ratio"] = hits.get<double>() / (hits.get<double>() + misses.get<double>());
     }
     return json;
 }

@@ -5,10 +5,9 @@
 """
 from __future__ import annotations
 
-import os
 import sys
 
-from ._command import path
+from ._command import become
 from ._run import with_interpreter
 
-os.execv(path(), ["hanare", *with_interpreter(sys.argv[1:])])
+become(with_interpreter(sys.argv[1:]))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 
 def path() -> str:
@@ -15,6 +17,11 @@ def path() -> str:
     return str(program)
 
 
-def main() -> None:
-    program = path()
-    os.execv(program, ["hanare", *sys.argv[1:]])
+def become(arguments: Sequence[str]) -> NoReturn:
+    """The command, for which this interpreter runs what is written in Python."""
+    os.environ.setdefault("HANARE_PYTHON", sys.executable)
+    os.execv(path(), ["hanare", *arguments])
+
+
+def main() -> NoReturn:
+    become(sys.argv[1:])

@@ -72,6 +72,7 @@ void tell_sums(control::Answer& answer, Control& control) {
     answer.member("far_bytes", sum.virtual_bytes).member("local_bytes", sum.resident_bytes);
     answer.member("budget_bytes", sum.budget_bytes).member("wait_ns", wait_ns);
     answer.member("faults", sum.read_faults + sum.write_faults + sum.upgrade_faults);
+    answer.member("hits", sum.staged_hits).member("misses", sum.demand_reads + sum.part_reads);
     answer.member("read_bytes", sum.read_bytes).member("written_bytes", sum.written_bytes);
 }
 

@@ -289,13 +289,40 @@ int64_t Space::madvise(uintptr_t address, size_t bytes, int advice) {
     const uintptr_t end = address + page_up(bytes);
     if (address % kOsPageBytes != 0 || bytes == 0 || end < address) return kKernelAnswers;
     if (!overlaps(address, end)) return kKernelAnswers;
-    const Lock guard(*this);
     int64_t result = 0;
-    const bool inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
-        const int64_t advised = area.advise(from, to, advice);
-        if (result == 0) result = advised;
-    });
+    bool inside = false;
+    {
+        const Lock guard(*this);
+        inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+            const int64_t advised = area.advise(from, to, advice);
+            if (result == 0) result = advised;
+        });
+    }
+    if (advice == MADV_PAGEOUT) page_out(address, end);
     return inside || result != 0 ? result : -ENOMEM;
+}
+
+// Without the lock, since this writes: others may map and unmap meanwhile.  As the kernel does it,
+// what cannot be written stays, and that is no error.  Before there is a keeper memory is not
+// short.
+void Space::page_out(uintptr_t begin, uintptr_t end) {
+    if (!pool_->keeper().works()) return;
+    while (const std::optional<Range> range = first_usable(begin, end)) {
+        static_cast<void>(pool_->advise(reinterpret_cast<void*>(range->begin),
+                                        range->end - range->begin, HANARE_ADVICE_DONTNEED));
+        begin = range->end;
+    }
+}
+
+std::optional<Range> Space::first_usable(uintptr_t begin, uintptr_t end) {
+    const Lock guard(*this);
+    std::optional<Range> lowest;
+    for (const std::optional<Area>& area : areas_) {
+        if (!area) continue;
+        const auto range = area->ranges().first(begin, end, RangeKind::kUsable);
+        if (range && (!lowest || range->begin < lowest->begin)) lowest = range;
+    }
+    return lowest;
 }
 
 int64_t Space::ignore(uintptr_t address, size_t bytes) {

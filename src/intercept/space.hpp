@@ -157,6 +157,8 @@ private:
     int64_t grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_t new_bytes, int flags,
                            uintptr_t new_address) HANARE_REQUIRES(lock_);
     int64_t set_break(uintptr_t address) HANARE_REQUIRES(lock_);
+    void page_out(uintptr_t begin, uintptr_t end);
+    std::optional<Range> first_usable(uintptr_t begin, uintptr_t end);
     // Calls visit(area, begin, end) for the part of the range in each area; false if some of it is
     // in none.
     template <typename Visit>

@@ -61,6 +61,9 @@ public:
     void kick() noexcept override;
     bool is_cleaning_at_most() const noexcept override;
 
+    // Whether somebody is there who runs jobs.
+    bool works() const noexcept { return works_.load(std::memory_order_seq_cst); }
+
     // Runs the job in the keeper and returns when it is done.  Normal context.
     void run(FlushJob& job) noexcept;
 

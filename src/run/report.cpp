@@ -12,6 +12,7 @@
 #include "hook/system_calls.hpp"
 #include "intercept/intercept.hpp"
 #include "pager/file_room.hpp"
+#include "pager/whereabouts.hpp"
 #include "run/children.hpp"
 #include "run/control.hpp"
 #include "run/room.hpp"
@@ -98,6 +99,7 @@ void begin_row(RunRow& row) noexcept {
 #define HANARE_RUN_CLEAR(field, text) row.field.store(0);
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_CLEAR)
 #undef HANARE_RUN_CLEAR
+    for (telemetry::RunMap& map : row.maps) map.bytes.store(0);
     row.answers.store(report.answers ? 1 : 0);
 }
 
@@ -168,6 +170,8 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.mapping_bytes_peak = figures.mapping_bytes_peak;
     row.wait_ns = space.pool()->pager().wait_ns();
     row.faults = counters.read_faults + counters.write_faults + counters.upgrade_faults;
+    row.hits = counters.staged_hits;
+    row.misses = counters.demand_reads + counters.part_reads;
     row.read_bytes = counters.read_bytes;
     row.written_bytes = counters.written_bytes;
     row.protected_calls = space.protected_calls();
@@ -221,6 +225,18 @@ uint64_t share_of_budget(uint32_t sharers) noexcept {
     const uint64_t share = even + rest / weights * weight + rest % weights * weight / weights;
     const uint64_t left = local_bytes - std::min(local_bytes, others_bytes);
     return std::max(even, std::min(share, std::max(left, report.share_bytes)));
+}
+
+void write_maps(const intercept::Space& space) noexcept {
+    static_assert(RunRow::kMaps == intercept::Space::kAreas);
+    if (report.row == nullptr || report.page->wants_maps == 0) return;
+    for (size_t area = 0; area < RunRow::kMaps; ++area) {
+        const pager::Region* const region = space.region_at(area);
+        if (region == nullptr) continue;
+        telemetry::RunMap& map = report.row->maps[area];
+        map.begin = reinterpret_cast<uintptr_t>(region->begin());
+        map.bytes = pager::note_whereabouts(*region, map.local, map.kept);
+    }
 }
 
 // What the program has in local memory besides what Hanare keeps for it is part of what it may
@@ -286,6 +302,7 @@ bool try_report() noexcept {
     const uint32_t sharers = adapt_budget(*space->pool(), counters);
     static_cast<void>(space->pool()->stats(nullptr, counters));
     write_row(*space, counters);
+    write_maps(*space);
     if (report.row != nullptr) report.row->divided_among.store(report.is_attended ? sharers : 0);
     if (report.row != nullptr && report.own_child != nullptr) {
         // The row counts it from now on.

@@ -25,12 +25,26 @@ namespace hanare::telemetry {
     XX(mapping_bytes_peak, "adopted from mmap")                                   \
     XX(wait_ns, "nanoseconds that threads waited in faults, summed over threads") \
     XX(faults, "faults served")                                                   \
+    XX(hits, "of those on memory that a store has, that did not wait for it")     \
+    XX(misses, "of these, that did")                                              \
     XX(read_bytes, "read from the stores")                                        \
     XX(written_bytes, "written to the stores")                                    \
     XX(protected_calls, "system calls that were given far memory")                \
     XX(rewritten_sites, "system call instructions that were rewritten")           \
     XX(left_sites, "system call instructions that could not be")                  \
     XX(forks, "children that inherited far memory")
+
+// Where the memory of one area of addresses is: each of the parts, which are equally long, has so
+// much of it in local memory, and so much kept anywhere, of 255.  Hints, ten times a second at
+// most.
+struct RunMap {
+    static constexpr size_t kParts = 128;
+
+    std::atomic<uint64_t> begin{0};
+    std::atomic<uint64_t> bytes{0};  // 0: nothing of it was ever used
+    std::array<std::atomic<uint8_t>, kParts> local{};
+    std::array<std::atomic<uint8_t>, kParts> kept{};
+};
 
 // One process that has, or had, far memory.  Written by that process only, but for the end.
 struct RunRow {
@@ -62,6 +76,10 @@ struct RunRow {
 #define HANARE_RUN_FIELD(name, text) std::atomic<uint64_t> name{0};
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_FIELD)
 #undef HANARE_RUN_FIELD
+    // Where the page wants them.
+    static constexpr size_t kMaps = 3;
+    static constexpr std::array<const char*, kMaps> kMapNames = {"mappings", "heap", "static"};
+    std::array<RunMap, kMaps> maps{};
 };
 
 // A forked child that has no row yet, and what is set aside for what it takes until then.  Of those
@@ -72,13 +90,15 @@ struct RunChild {
 };
 
 struct RunPage {
-    static constexpr uint64_t kMagic = 0x33454741504e5552;  // "RUNPAGE3"
+    static constexpr uint64_t kMagic = 0x34454741504e5552;  // "RUNPAGE4"
     static constexpr size_t kRows = 256;
     static constexpr size_t kChildren = 64;
 
     uint64_t magic = kMagic;
     uint64_t bytes = sizeof(RunPage);
-    uint64_t budget_bytes = 0;  // for all processes together; set before the first one starts
+    // Set before the first process starts.
+    uint64_t budget_bytes = 0;  // for all processes together
+    uint64_t wants_maps = 0;    // 1: processes say where their memory is
     // Rows whose `shares` is 1: the budget is divided among them.  Whoever finds a dead process
     // takes it out (compare-and-swap of `shares`).
     std::atomic<uint32_t> sharers{0};

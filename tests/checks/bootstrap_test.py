@@ -24,6 +24,7 @@ PROGRAMS = ["python3-venv", "gfortran", "gcc", "gawk", "perl", "sqlite3", "xz-ut
             "velvet", "jellyfish", "nodejs", "openjdk-17-jdk-headless"]
 CLANG = ["clang-19", "libclang-rt-19-dev", "llvm-19", "clang-format-19"]
 PYTHON = ["python3-dev", "python3-venv"]
+BROWSER = ["chromium"]
 SLURM = ["slurmctld", "slurmd", "slurm-client"]
 
 DPKG_QUERY = """#!/bin/bash
@@ -100,7 +101,7 @@ def main():
     expect("only what is missing", calls[1:] and calls[1].endswith("install cmake spin"), result)
 
     status, _, calls = result = run(["--all"], BASE)
-    expect("--all", calls[1:] and calls[1].endswith("install " + " ".join(CLANG + PYTHON + SLURM)), result)
+    expect("--all", calls[1:] and calls[1].endswith("install " + " ".join(CLANG + PYTHON + BROWSER + SLURM)), result)
 
     own_policy = "#!/bin/sh\n# Mine.\nexit 101\n"
     status, error, _ = result = run(["--all"], BASE, policy=own_policy)

@@ -109,12 +109,12 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["info", "--blok=1M"], "did you mean '--block'?")
         self.assert_bad_usage(["info", "surplus"], "'surplus'", "; see hanare info --help")
         self.assert_bad_usage(["info", "doctor"], "'doctor'")
-        self.assert_bad_usage(["xyzzy"], "allowed is run, launch, server, status, drain, ps, top, pool, info, doctor, demo or "
+        self.assert_bad_usage(["xyzzy"], "allowed is run, launch, server, status, drain, ps, top, report, pool, info, doctor, demo or "
                               "bench")
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 
     def test_names_of_benches(self):
-        names = "resident, fault, fabric, intercept, pager, remote, dlm-test1, dlm or dlm-pagesize"
+        names = "resident, fault, fabric, intercept, numpy, pager, remote, dlm-test1, dlm or dlm-pagesize"
         self.assert_bad_usage(["bench"], f"needs a name: {names}", "; see hanare bench --help")
         self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", f"allowed is {names}",
                               "; see hanare bench --help")

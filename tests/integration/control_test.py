@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
@@ -372,8 +373,21 @@ class Top(Base):
         self.assertEqual(process["command"], "lasting_pools")
         self.assertGreater(process["far_bytes"], 32 * MIB)
         self.assertGreater(process["written_bytes_per_s"], MIB)
+        self.assertGreater(process["waiting_threads"], 0)
         (server,) = look["servers"]
         self.assertIn("cannot be reached", server["error"])
+
+    def test_hits_of_programs(self):
+        told = self.start(HANARE, "run", "--local", "32M", "--", sys.executable, "-c",
+                          "import os\nmemory = bytearray(96 << 20)\nprint(os.getpid(), flush=True)\n"
+                          "while True:\n    memory[::4096] = bytes(len(memory) // 4096)\n")
+        number = told.number()
+        self.wait_for(number)
+        top = self.top("--once", "--json", "--every", "1000")
+        out, _ = top.communicate(timeout=60)
+        (process,) = [row for row in json.loads(out)["processes"] if row["process_id"] == number]
+        self.assertTrue(0 < process["hit_ratio"] <= 1, process)
+        self.assertGreater(process["waiting_threads"], 0)
 
     def test_where_nothing_moves(self):
         told = self.start(POOLS)

@@ -595,7 +595,8 @@ class Figures(Base):
                          (800 * MIB, 600 * MIB, 12400000000))
         self.assertGreater(totals["sufficient_local_bytes"], 300 * MIB)
         self.assertEqual(set(stats["samples"][-1]), {"elapsed_s", "far_bytes", "local_bytes",
-                                                     "read_bytes", "written_bytes", "wait_ns"})
+                                                     "read_bytes", "written_bytes", "wait_ns",
+                                                     "faults"})
         self.assertEqual(stats["samples"][-1]["read_bytes"], 800 * MIB)
 
     def test_stats_of_death_by_signal(self):

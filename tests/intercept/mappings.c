@@ -142,6 +142,12 @@ static void forget_run(int which, size_t begin, size_t pages, int advice) {
     }
 }
 
+// What it held comes back.
+static void page_out_run(int which, size_t begin, size_t pages) {
+    CHECK(madvise(map[which] + begin * PAGE, pages * PAGE, MADV_PAGEOUT) == 0);
+    for (size_t page = begin; page < begin + pages; ++page) verify(which, page);
+}
+
 static void unmap_and_fill(int which, size_t begin, size_t pages) {
     unsigned char* at = map[which] + begin * PAGE;
     CHECK(munmap(at, pages * PAGE) == 0);
@@ -253,7 +259,7 @@ static void step(int number, int file) {
     const int which = (int)below(&state, MAPS);
     const size_t begin = below(&state, PAGES - 1);
     const size_t pages = run_length(PAGES - begin);
-    switch (below(&state, 12)) {
+    switch (below(&state, 13)) {
         case 0:
         case 1:
         case 2: write_run(which, begin, pages); break;
@@ -270,6 +276,7 @@ static void step(int number, int file) {
         case 8: map_file(file, which, begin, pages); break;
         case 9: change_moved(); break;
         case 10: protect_for_a_while(which, begin, pages); break;
+        case 11: page_out_run(which, begin, pages); break;
         default:
             // Reserved; usable in steps later on.
             map_over(which, begin, pages, kNone);

@@ -11,6 +11,7 @@
 #include "pager/fault/handler.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/region_table.hpp"
+#include "sys/clock.hpp"
 
 namespace hanare::pager {
 
@@ -46,6 +47,7 @@ void FaultService::run(const sys::WorkWait& work) noexcept {
 
 void FaultService::serve(const sys::Userfault::Event& event) noexcept {
     const FaultScope scope;
+    const uint64_t began_ns = sys::now_ns();
     Region* region = region_table().enter(event.page);
     if (region == nullptr) {
         // Freed meanwhile, and about to be unmapped.
@@ -67,6 +69,7 @@ void FaultService::serve(const sys::Userfault::Event& event) noexcept {
         if (!outcome.served()) has_line = give_up(lease, *region, event, outcome, line);
     }
     wake(*region, event.page);
+    region->pager->note_wait(sys::now_ns() - began_ns);
     region->leave();
     if (has_line) add_line(line);
     if (!outcome.served()) tell();

@@ -120,19 +120,19 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
     bool served = false;
     {
         const FaultScope scope;
+        const uint64_t began_ns = sys::now_ns();
         if (is_forked_child()) {
             served = report_forked(address);
         } else if (region->is_adopted()) {
-            const uint64_t began_ns = sys::now_ns();
             {
                 const Gate::Pass pass(region->pager->gate());
                 served = serve_or_report(*region, address, is_write(context));
             }
-            region->pager->note_wait(sys::now_ns() - began_ns);
             keep_stack(context);
         } else {
             served = serve_or_report(*region, address, is_write(context));
         }
+        region->pager->note_wait(sys::now_ns() - began_ns);
     }
     region->leave();
     if (!served) {

@@ -260,6 +260,9 @@ private:
     // parts was used.  Measured (decision 14).
     static constexpr uint32_t kReadShare = 16;
     static constexpr uint32_t kWrittenShare = 8;
+    // Where the next passes need the same parts, these are waited for once; in so much of the
+    // budget, since others need memory, too.
+    static constexpr uint32_t kRepeatedQuarters = 3;
     // With one of so many needed in one go, the others are likely to be wanted.
     static constexpr uint32_t kManyShare = 4;
 
@@ -291,9 +294,11 @@ private:
     bool may_sample(const Region& region) noexcept;
     bool is_sample(const Region& region, uint32_t index) noexcept;
     static bool is_passed_through(const Region& region, uint64_t parts) noexcept;
-    static bool is_much(const Region& region, uint64_t parts, bool written) noexcept;
+    static bool is_much(const Region& region, uint64_t parts, bool written,
+                        uint32_t passes) noexcept;
+    uint32_t passes_with(const Frame& sparse, Region& region, uint64_t parts) noexcept;
     static void note_passed(const Fault& fault) noexcept;
-    static void note_use(Frame& sparse, Region& region, bool written) noexcept;
+    void note_use(Frame& sparse, Region& region, bool written) noexcept;
     void read_ahead(const Fault& fault, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
         std::array<Frame*, FaultTransfers::kBatch> frames;

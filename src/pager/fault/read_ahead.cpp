@@ -146,7 +146,8 @@ void Pager::observe(Fault& fault) noexcept {
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();
     if (found.parts != 0 && !found.part) {
-        if (by_parts && is_much(region, found.left_parts, found.left_written)) {
+        if (by_parts && is_much(region, found.left_parts, found.left_written,
+                                region.passes.load(std::memory_order_relaxed))) {
             region.density.note(true);
         }
         const bool sample = !by_parts && is_sample(region, fault.index);
@@ -184,9 +185,18 @@ bool Pager::is_passed_through(const Region& region, uint64_t parts) noexcept {
            (count >= kRunParts && run_count(parts) <= 2);
 }
 
-bool Pager::is_much(const Region& region, uint64_t parts, bool written) noexcept {
-    return static_cast<uint32_t>(std::popcount(parts)) >=
-           region.parts_per_block / (written ? kWrittenShare : kReadShare);
+// Whether blocks of which these parts are needed in each of so many passes are better had whole.
+bool Pager::is_much(const Region& region, uint64_t parts, bool written, uint32_t passes) noexcept {
+    const uint32_t share = written ? kWrittenShare : kReadShare;
+    return static_cast<uint32_t>(std::popcount(parts)) * share >= region.parts_per_block * passes;
+}
+
+// In how many passes a sample had about these parts in use, as far as those of all blocks would
+// stay in memory from one pass to the next.
+uint32_t Pager::passes_with(const Frame& sparse, Region& region, uint64_t parts) noexcept {
+    const uint32_t passes = region.repeats.note(sparse.block, parts);
+    const uint64_t bytes = region.bytes_of_parts(parts) * region.block_count;
+    return bytes * 4 > frames_.frame_budget_bytes() * kRepeatedQuarters ? 1 : passes;
 }
 
 // The stream goes through all of a block that it has met by parts.
@@ -211,7 +221,10 @@ void Pager::note_use(Frame& sparse, Region& region, bool written) noexcept {
                              std::atomic_ref(sparse.shelved).load(std::memory_order_relaxed);
     if (present == 0) return;  // the frame has gone to another block meanwhile
     if (use.exchange(StreamUse::kParts, std::memory_order_relaxed) != StreamUse::kSample) return;
-    region.density.note(is_much(region, present, written));
+    const uint32_t passes = passes_with(sparse, region, present);
+    const bool is_whole_better = is_much(region, present, written, passes);
+    if (!is_whole_better) region.passes.store(passes, std::memory_order_relaxed);
+    region.density.note(is_whole_better);
 }
 
 // Starts the reads that a stream wants; and with them that of the block whose fault has told, so

@@ -15,6 +15,7 @@
 #include "pager/fault/first_writes.hpp"
 #include "pager/fault/frame.hpp"
 #include "pager/fault/read_around.hpp"
+#include "pager/fault/repeated_use.hpp"
 #include "pager/fault/stream_density.hpp"
 #include "pager/fault/stream_fill.hpp"
 #include "pager/fault/stream_table.hpp"
@@ -79,6 +80,8 @@ struct Region {
     std::atomic<uint32_t> used_blocks{0};         // of adopted memory: none behind was ever usable
     StreamTable streams;
     StreamDensity density;
+    RepeatedUse repeats;
+    std::atomic<uint32_t> passes{1};  // that streams by parts are taken to make with the same ones
     StreamFill fill;
     ReadAround around;
     FirstWrites first_writes;
