@@ -51,7 +51,7 @@ std::string numpy_table(const std::vector<NumpySample>& samples);
 std::string numpy_summary(const std::vector<NumpySample>& samples);
 std::vector<Record> numpy_records(const std::vector<NumpySample>& samples,
                                   const nlohmann::json& params);
-// Runs whose result is another than the plain run's of that round.
+// Runs whose result is another than that of a plain run, or, without one, than the first one's.
 std::vector<std::string> numpy_differences(const std::vector<NumpySample>& samples);
 
 }  // namespace hanare::bench

@@ -61,6 +61,8 @@ TEST(NumpyReport, TellsWhoFailedAndWhoDiffers) {
     EXPECT_NE(numpy_table({slow}).find("> 60 s"), std::string::npos);
     EXPECT_TRUE(numpy_differences({sample(0, "plain", 1), sample(0, "hanare", 1)}).empty());
     EXPECT_EQ(numpy_differences({sample(0, "plain", 1), sample(0, "hanare", 1, 8)}).size(), 1u);
+    EXPECT_EQ(numpy_differences({sample(0, "memmap", 1), sample(0, "hanare", 1, 8)}).size(), 1u);
+    EXPECT_TRUE(numpy_differences({slow, sample(0, "hanare", 1, 8)}).empty());
 }
 
 }  // namespace

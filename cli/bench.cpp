@@ -163,14 +163,15 @@ void add_bench_numpy(CLI::App& bench) {
                       "comma-separated, of plain,memmap (default both)");
     numpy->add_option("--cases", flags->cases,
                       "comma-separated, of " + bench::numpy_case_names() + " (default all)");
-    numpy->add_option("--size", flags->size, "of all arrays of a case, 64M to 1T (default 512M)");
+    numpy->add_option("--size", flags->size, "of all arrays of a case, 64M or more (default 512M)");
     numpy->add_option("--rounds", flags->rounds,
                       "runs of each case; the median counts (default 5)");
     numpy->add_option("--patience", flags->patience_s,
                       "seconds after which a run is stopped, 1 to 86400 (default 300)");
-    numpy->add_option("--python", flags->python,
-                      "an interpreter that has the package hanare (default: the one whose package "
-                      "this command is of, else python3)");
+    numpy->add_option(
+        "--python", flags->python,
+        "an interpreter that has the package hanare (default $HANARE_PYTHON, which the "
+        "package's own command sets, else python3)");
     numpy->add_flag("--quick", flags->quick, "smaller arrays, one round, patience 60");
     numpy->add_option("--json", flags->json, "write the results to this file");
     flags->overrides = add_option_flags(

@@ -24,6 +24,7 @@
 #include "sys/block_device.hpp"
 #include "sys/guardian.hpp"
 #include "sys/interrupt.hpp"
+#include "sys/temporary_folder.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -41,7 +42,9 @@ constexpr uint64_t kLocalShare = 4;  // the arrays are so many times as large as
 
 // One case, in an interpreter that has NumPy already.
 constexpr const char* kWorker =
-    "import sys, time, numpy\n"
+    "import sys\n"
+    "sys.path[:] = [place for place in sys.path if place]\n"
+    "import time, numpy\n"
     "begin = time.perf_counter()\n"
     "import hanare\n"
     "seconds = time.perf_counter() - begin\n"
@@ -197,13 +200,17 @@ private:
         // Earlier runs' data must not be written during this one.
         HANARE_TRY(sys::sync_file_system(series_.directory));
         HANARE_TRY(bench::warm_memory(limit_bytes(system)));
+        // Of a worker that is killed, too, nothing stays.
+        HANARE_TRY_ASSIGN(
+            const sys::TemporaryFolder folder,
+            sys::TemporaryFolder::make(series_.directory, "hanare-bench-numpy", series_.guardian));
         auto conditions = Conditions::make(wanted_conditions(system));
         if (!conditions) {
             series_.remarks.insert(system + " is left out: " + conditions.error().text);
             return {};
         }
         if (!conditions->note().empty()) series_.remarks.insert(conditions->note());
-        Launch launch = launch_of(case_name, system);
+        Launch launch = launch_of(case_name, system, folder.path());
         launch.input = input.number();
         launch.output = output.number();
         const sys::MemoryCgroup* const cgroup = conditions->cgroup();
@@ -262,7 +269,8 @@ private:
         return wanted;
     }
 
-    Launch launch_of(const std::string& case_name, const std::string& system) const {
+    Launch launch_of(const std::string& case_name, const std::string& system,
+                     const std::string& folder) const {
         Launch launch;
         launch.path = series_.python;
         launch.arguments = {series_.python,
@@ -272,7 +280,7 @@ private:
                             system,
                             std::to_string(series_.data_bytes),
                             std::to_string(pool_bytes(system)),
-                            series_.directory};
+                            folder};
         launch.environment = {
             "HANARE_CONFIG=",
             "HANARE_ENGINE=" + config::value_text(series_.options, OptionId::engine)};
@@ -298,7 +306,11 @@ Result<void> finish(const Series& series, JsonFile& json) {
         bench::numpy_table(series.samples).c_str(), bench::numpy_summary(series.samples).c_str());
     for (const std::string& remark : series.remarks) std::printf("%s\n", remark.c_str());
     const std::vector<std::string> different = bench::numpy_differences(series.samples);
-    if (different.empty()) std::puts("all results are the plain ones, bit by bit");
+    const bool has_plain = std::ranges::count(series.systems, bench::kNumpyPlain) > 0;
+    if (different.empty()) {
+        std::printf("all results of a case are %s, bit by bit\n",
+                    has_plain ? "the plain ones" : "the same ones");
+    }
     for (const std::string& text : different) std::printf("%s\n", text.c_str());
     const nlohmann::json params = {
         {"data_bytes", series.data_bytes},

@@ -23,7 +23,7 @@ void take(Found& found, const ordered_json& told, bool by_itself) {
     process.tells_itself = by_itself;
     process.command = told.at("command").get<std::string>();
     for (const char* const name : kFigures) {
-        const auto value = told.at(name).get<uint64_t>();
+        const auto value = told.value(name, uint64_t{0});  // another version may tell less
         uint64_t& figure = process.figures[name];
         figure = by_itself ? figure + value : value;
     }

@@ -19,6 +19,7 @@ struct ReportFlags {
 // An interpreter without the package says so in a line.
 constexpr const char* kProgram =
     "import sys\n"
+    "sys.path[:] = [place for place in sys.path if place]\n"
     "try:\n"
     "    from hanare.report import main\n"
     "except ModuleNotFoundError as error:\n"
@@ -30,8 +31,8 @@ constexpr const char* kProgram =
 
 Result<void> run(const ReportFlags& flags) {
     HANARE_TRY_ASSIGN(const std::string python, find_python(flags.python));
-    std::vector<std::string> arguments = {python, "-c", kProgram, "--output", flags.output};
-    if (flags.title) arguments.insert(arguments.end(), {"--title", *flags.title});
+    std::vector<std::string> arguments = {python, "-c", kProgram, "--output=" + flags.output};
+    if (flags.title) arguments.push_back("--title=" + *flags.title);
     arguments.emplace_back("--");
     arguments.insert(arguments.end(), flags.files.begin(), flags.files.end());
     return std::unexpected(sys::become_program(arguments, 0));
@@ -50,8 +51,8 @@ void add_report(CLI::App& app) {
     report_app->add_option("-o,--output", flags->output, "the page (default report.html)");
     report_app->add_option("--title", flags->title, "of the page (default: what the files are of)");
     report_app->add_option("--python", flags->python,
-                           "an interpreter that has the package hanare[report] (default: the one "
-                           "whose package this command is of, else python3)");
+                           "an interpreter that has the package hanare[report] (default "
+                           "$HANARE_PYTHON, which the package's own command sets, else python3)");
     set_run(*report_app, [flags] {
         const Result<void> done = run(*flags);
         return done ? kExitSuccess : report(done.error());

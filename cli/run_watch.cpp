@@ -184,7 +184,7 @@ void RunWatch::note_sample(double elapsed_s, bool is_last) {
 std::vector<RunMapShot> RunWatch::shoot_maps(double elapsed_s) const {
     std::vector<size_t> largest;
     for (size_t i = 0; i < rows_.size(); ++i) {
-        if (rows_[i].last.process_id != 0) largest.push_back(i);
+        if (rows_[i].last.process_id != 0 && !rows_[i].last.has_ended) largest.push_back(i);
     }
     std::ranges::sort(largest, std::greater<>(), [&](size_t i) { return rows_[i].last.far_bytes; });
     if (largest.size() > kMapProcesses) largest.resize(kMapProcesses);

@@ -64,7 +64,7 @@ static int flush(void) {
     return msync((void *)begin, bytes, MS_SYNC);
 #else
     if (madvise((void *)begin, bytes, MADV_PAGEOUT) != 0) return -1;
-    /* Under `hanare run` all is written when the call returns. */
+    /* `hanare run` has written it when the call returns. */
     return getenv("HANARE_RUN_PAGE") != NULL ? 0 : wait_for_writes();
 #endif
 }

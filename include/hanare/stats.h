@@ -31,7 +31,8 @@ extern "C" {
     XX(read_bytes, "bytes read from the store")                                           \
     XX(written_bytes, "bytes written to the store")                                       \
     XX(checksum_errors, "blocks that came back different from what was written")          \
-    XX(store_errors, "reads and writes that the store refused")
+    XX(store_errors, "reads and writes that the store refused")                           \
+    XX(wait_ns, "nanoseconds that threads waited for their faults to be served, in all")
 
 /* XX(name, text): values at the time of the call. */
 #define HANARE_GAUGE_MAP(XX)                                      \

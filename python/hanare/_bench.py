@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -122,17 +121,16 @@ def _plain(local: int, folder: str) -> Iterator[tuple[Make, Flush]]:
 
 @contextmanager
 def _mapped(local: int, folder: str) -> Iterator[tuple[Make, Flush]]:
-    with tempfile.TemporaryDirectory(dir=folder, prefix="hanare-bench-") as files:
-        arrays: list[np.memmap] = []
+    arrays: list[np.memmap] = []
 
-        def make(shape: Any, dtype: Any) -> np.ndarray:
-            arrays.append(np.memmap(f"{files}/{len(arrays)}", dtype, "w+", shape=shape))
-            return arrays[-1]
+    def make(shape: Any, dtype: Any) -> np.ndarray:
+        arrays.append(np.memmap(f"{folder}/{len(arrays)}", dtype, "w+", shape=shape))
+        return arrays[-1]
 
-        def flush() -> None:
-            for array in arrays:
-                array.flush()
-        yield make, flush
+    def flush() -> None:
+        for array in arrays:
+            array.flush()
+    yield make, flush
 
 
 @contextmanager
@@ -148,9 +146,11 @@ def main(import_seconds: float, case: str, system: str, size: str, local: str,
          folder: str) -> None:
     """Runs it, and prints a line of JSON: its time, what writing out adds to that, a digest.
 
-    ``size``: bytes of all its arrays together; ``local``: of a pool.  ``import_seconds`` is passed
-    on.
+    ``size``: bytes of all its arrays together; ``local``: of a pool; ``folder``: for files, which
+    are left there.  ``import_seconds`` is passed on.
     """
+    if int(np.__version__.split(".")[0]) < 2:
+        raise SystemExit("hanare bench numpy needs NumPy 2 or later")
     with SYSTEMS[system](int(local), folder) as (make, flush):
         run = CASES[case](make, int(size))
         if system != "hanare_fits":  # where nothing has to be written before something is read

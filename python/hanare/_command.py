@@ -19,7 +19,7 @@ def path() -> str:
 
 def become(arguments: Sequence[str]) -> NoReturn:
     """The command, for which this interpreter runs what is written in Python."""
-    os.environ.setdefault("HANARE_PYTHON", sys.executable)
+    os.environ["HANARE_PYTHON"] = sys.executable
     os.execv(path(), ["hanare", *arguments])
 
 

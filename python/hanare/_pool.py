@@ -28,6 +28,7 @@ except ImportError:  # before NumPy 2.3
 from . import _native
 from ._errors import ArgumentError, Error, bad_argument
 from ._progress import shown
+from ._recording import Recording, write
 from ._sizes import format_size, parse_size
 from ._system_calls import system_calls_are_caught
 
@@ -371,6 +372,27 @@ class Pool:
             raise bad_argument("array", array, "is empty and has no memory",
                                "an array of this pool")
         return native.stats(0 if array is None else _span(array)[0])
+
+    @contextlib.contextmanager
+    def recording(self, file: str | os.PathLike[str]) -> Iterator[None]:
+        """Writes what the pool does meanwhile to a file, of which ``hanare report`` makes a page.
+
+        A thread looks at the statistics ten times a second, less often after some minutes.  The
+        file is written at the end, whatever happens.  Raises OSError at once where it cannot be.
+
+        >>> with pool.recording("run.json"):
+        ...     a.sort()
+        """
+        native = self._open()
+        with open(file, "a", encoding="utf-8"):
+            pass
+        recorded = Recording(lambda: native.stats(0))
+        failed = True
+        try:
+            yield
+            failed = False
+        finally:
+            write(file, recorded.end(failed, {"local": format_size(self.local_bytes)}))
 
     # The end.
 

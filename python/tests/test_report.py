@@ -2,11 +2,14 @@
 """`hanare report`: the page, in a browser, and what is said of files that it cannot show."""
 import copy
 import json
+import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import hanare
@@ -216,12 +219,44 @@ def test_run_is_told_in_words(run_file):
     assert tiles["memory used"].endswith("MiB") and tiles["processes"] == "1"
 
 
+def test_recording_of_a_pool(pool, tmp_path):
+    file = tmp_path / "recorded.json"
+    with pool.recording(file):
+        array = pool.zeros(2 << 20)
+        for _ in range(80):
+            array += 1
+        del array
+        pool.close()
+    recorded = json.loads(file.read_text())
+    totals = recorded["totals"]
+    assert totals["far_bytes_peak"] == 16 << 20
+    assert 4 << 20 < totals["local_bytes_peak"] <= 8 << 20
+    assert totals["read_bytes"] > 320 << 20 and totals["wait_ns"] > 0
+    assert totals["wait_ns"] < recorded["elapsed_s"] * 1e9
+    assert recorded["samples"][0]["faults"] == 0
+    assert recorded["samples"][-1]["faults"] == totals["faults"] > 64
+    assert recorded["exit_status"] == 0
+    write([str(file)], tmp_path / "page.html")
+    assert "Time line" in (tmp_path / "page.html").read_text()
+
+
+def test_recording_of_what_fails(pool, tmp_path):
+    file = tmp_path / "recorded.json"
+    with pytest.raises(ZeroDivisionError):
+        with pool.recording(file):
+            1 / 0
+    assert json.loads(file.read_text())["exit_status"] == 1
+    with pytest.raises(OSError):
+        with pool.recording(tmp_path / "no" / "file"):
+            pytest.fail("was begun")
+
+
 @pytest.mark.parametrize("change, words", [
     (dict(read_bytes=0, written_bytes=0), "Nothing was moved"),
     (dict(far_bytes_peak=0), "never used memory that Hanare would keep"),
     (dict(read_bytes=100 << 30), "times over"),
     (dict(left_sites=3), "3 system call instructions"),
-    (dict(processes=4), "4 processes shared"),
+    (dict(processes=4), "4 processes had far memory"),
 ])
 def test_advice(run_file, tmp_path, change, words):
     run = json.loads(run_file.read_text())
@@ -245,18 +280,59 @@ def test_bad_files(tmp_path, content, words):
     assert [file.name for file in tmp_path.iterdir()] == ["bad.json"]
 
 
-def test_damaged_runs(run_file, tmp_path):
-    """Each part that is missing gives a page or one line, never a traceback."""
-    whole = json.loads(run_file.read_text())
-    for name in whole:
-        damaged = copy.deepcopy(whole)
-        del damaged[name]
-        file = tmp_path / "damaged.json"
-        file.write_text(json.dumps(damaged))
-        try:
-            write([str(file)], tmp_path / "page.html")
-        except ReportError as error:
-            assert "damaged.json" in str(error)
+ODD = [None, 0, -1, [], {}, "", "$x^$", [None], 1e308, float("inf"), 10 ** 400, "\ud800", True]
+
+
+def test_damaged_files(run_file, bench_file, tmp_path):
+    """Whatever stands anywhere gives a page or one line, never a traceback."""
+    run = json.loads(run_file.read_text())
+    run["samples"], run["maps"] = run["samples"][:4], run["maps"][:9]
+    record = json.loads(bench_file.read_text())[0]
+    places = [(run, (name,)) for name in run]
+    places += [(run, ("totals", name)) for name in run["totals"]]
+    places += [(run, ("processes", 0, name)) for name in run["processes"][0]]
+    places += [(run, ("samples", 1, name)) for name in run["samples"][1]]
+    places += [(run, ("maps", 1, name)) for name in run["maps"][1]]
+    places += [([record], (0, name)) for name in record]
+    random = np.random.default_rng(7)
+    file = tmp_path / "damaged.json"
+    for whole, place in places:
+        for value in [ODD[at] for at in random.choice(len(ODD), 1)]:
+            damaged = copy.deepcopy(whole)
+            inner = damaged
+            for name in place[:-1]:
+                inner = inner[name]
+            inner[place[-1]] = value
+            file.write_text(json.dumps(damaged))
+            try:
+                write([str(file)], tmp_path / "page.html")
+            except ReportError as error:
+                assert "damaged.json" in str(error) and "\n" not in str(error)
+
+
+def test_files_of_the_same_bench(bench_file, tmp_path):
+    """Each by itself, with its name; of other benches together."""
+    other, fault = tmp_path / "other.json", tmp_path / "fault.json"
+    other.write_text(bench_file.read_text())
+    fault.write_text(json.dumps([record("pager", "stream", "hanare", "rate", 1.0)]))
+    titles = [section.title for section in sections_of([str(bench_file), str(other)])]
+    assert len(titles) == len(set(titles)) and all(
+        title.endswith((" (bench.json)", " (other.json)")) for title in titles)
+    titles = [section.title for section in sections_of([str(bench_file), str(fault)])]
+    assert "hanare bench pager" in titles and "hanare bench numpy" in titles
+
+
+def test_output_that_is_no_file(run_file, tmp_path):
+    """What is there is written to, and not replaced."""
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    page.write_text("before")
+    page.chmod(0o640)
+    link.symlink_to(page)
+    write([str(run_file)], link)
+    assert link.is_symlink() and page.read_text().startswith("<!DOCTYPE")
+    assert page.stat().st_mode & 0o777 == 0o640
+    write([str(run_file)], "/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
 def test_command_says_what_is_wrong(run_file, tmp_path):
@@ -268,4 +344,5 @@ def test_command_says_what_is_wrong(run_file, tmp_path):
     assert "there-is-none.json: No such file" in failing("there-is-none.json")
     assert "cannot be written" in failing(run_file, "-o", tmp_path / "no" / "page.html")
     assert "FILE" in failing()
+    assert "cannot be written" in failing(run_file, "-o", "-no/page.html", "--title", "-draft")
     assert "there-is-none" in failing(run_file, "--python", "/bin/there-is-none")

@@ -49,7 +49,6 @@ private:
 void tell_pool(control::Answer& answer, ControlledPool& entry) {
     static_cast<void>(entry.pool->try_stats(entry.known));
     answer.open('{').member("engine", entry.pool->engine_name()).member("store", entry.store);
-    answer.member("wait_ns", entry.pool->pager().wait_ns());
 #define HANARE_TELL(name, text) answer.member(#name, entry.known.name);
     HANARE_COUNTER_MAP(HANARE_TELL)
     HANARE_GAUGE_MAP(HANARE_TELL)
@@ -60,19 +59,18 @@ void tell_pool(control::Answer& answer, ControlledPool& entry) {
 // The same figures as of programs under `hanare run`, of all pools together.
 void tell_sums(control::Answer& answer, Control& control) {
     hanare_counters sum = {};
-    uint64_t wait_ns = 0;
     for (auto* entry = control.pools.front(); entry != nullptr;
          entry = control.pools.after(entry)) {
-        wait_ns += entry->pool->pager().wait_ns();
 #define HANARE_ADD(name, text) sum.name += entry->known.name;
         HANARE_COUNTER_MAP(HANARE_ADD)
         HANARE_GAUGE_MAP(HANARE_ADD)
 #undef HANARE_ADD
     }
     answer.member("far_bytes", sum.virtual_bytes).member("local_bytes", sum.resident_bytes);
-    answer.member("budget_bytes", sum.budget_bytes).member("wait_ns", wait_ns);
+    answer.member("budget_bytes", sum.budget_bytes).member("wait_ns", sum.wait_ns);
     answer.member("faults", sum.read_faults + sum.write_faults + sum.upgrade_faults);
-    answer.member("hits", sum.staged_hits).member("misses", sum.demand_reads + sum.part_reads);
+    answer.member("hits", sum.staged_hits)
+        .member("misses", sum.demand_reads + sum.part_reads + sum.wait_faults);
     answer.member("read_bytes", sum.read_bytes).member("written_bytes", sum.written_bytes);
 }
 

@@ -298,29 +298,36 @@ int64_t Space::madvise(uintptr_t address, size_t bytes, int advice) {
             if (result == 0) result = advised;
         });
     }
-    if (advice == MADV_PAGEOUT) page_out(address, end);
+    if (advice == MADV_PAGEOUT && result == 0) result = page_out(address, end);
     return inside || result != 0 ? result : -ENOMEM;
 }
 
-// Without the lock, since this writes: others may map and unmap meanwhile.  As the kernel does it,
-// what cannot be written stays, and that is no error.  Before there is a keeper memory is not
-// short.
-void Space::page_out(uintptr_t begin, uintptr_t end) {
-    if (!pool_->keeper().works()) return;
-    while (const std::optional<Range> range = first_usable(begin, end)) {
-        static_cast<void>(pool_->advise(reinterpret_cast<void*>(range->begin),
-                                        range->end - range->begin, HANARE_ADVICE_DONTNEED));
-        begin = range->end;
+// Piece by piece, and without the lock, since this writes: others may map and unmap meanwhile, and
+// signals come between pieces.  As long as there is no keeper memory is not short.
+int64_t Space::page_out(uintptr_t begin, uintptr_t end) {
+    if (!pool_->keeper().works()) return 0;
+    while (const std::optional<Piece> piece = first_usable(begin, end)) {
+        if (!pool_->write_out(*piece->region, piece->first, piece->last)) return -EIO;
+        begin = piece->end;
     }
+    return 0;
 }
 
-std::optional<Range> Space::first_usable(uintptr_t begin, uintptr_t end) {
+std::optional<Space::Piece> Space::first_usable(uintptr_t begin, uintptr_t end) {
+    constexpr uint64_t kPieceBytes = 8 * kMiB;
     const Lock guard(*this);
-    std::optional<Range> lowest;
-    for (const std::optional<Area>& area : areas_) {
+    std::optional<Piece> lowest;
+    uintptr_t lowest_begin = end;
+    for (std::optional<Area>& area : areas_) {
         if (!area) continue;
         const auto range = area->ranges().first(begin, end, RangeKind::kUsable);
-        if (range && (!lowest || range->begin < lowest->begin)) lowest = range;
+        if (!range || range->begin >= lowest_begin) continue;
+        pager::Region& region = area->region();
+        lowest_begin = range->begin;
+        const uintptr_t behind =
+            std::min(range->end, round_down(range->begin, kPieceBytes) + kPieceBytes);
+        lowest = {&region, region.index_of(pointer(range->begin)),
+                  region.index_of(pointer(behind - 1)) + 1, behind};
     }
     return lowest;
 }

@@ -157,8 +157,15 @@ private:
     int64_t grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_t new_bytes, int flags,
                            uintptr_t new_address) HANARE_REQUIRES(lock_);
     int64_t set_break(uintptr_t address) HANARE_REQUIRES(lock_);
-    void page_out(uintptr_t begin, uintptr_t end);
-    std::optional<Range> first_usable(uintptr_t begin, uintptr_t end);
+    int64_t page_out(uintptr_t begin, uintptr_t end);
+    // Blocks of an area that the program uses, some of them or more, up to the address `end`.
+    struct Piece {
+        pager::Region* region;
+        uint32_t first;
+        uint32_t last;  // one past the end
+        uintptr_t end;
+    };
+    std::optional<Piece> first_usable(uintptr_t begin, uintptr_t end);
     // Calls visit(area, begin, end) for the part of the range in each area; false if some of it is
     // in none.
     template <typename Visit>

@@ -618,20 +618,27 @@ Result<void> Pool::flush(const void* address, uint64_t bytes) {
                 static_cast<unsigned long long>(pinned_dirty));
 }
 
-Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept {
-    FlushJob job;
-    job.region = span.region.get();
-    job.first = job.next = span.first;
-    job.last = span.last;
-    job.drop = drop;
-    keeper_->run(job);
-    *pinned_dirty += job.pinned_dirty;
-    if (job.status == HANARE_STATUS_OK) return {};
+Result<void> Pool::write_out(Region& region, uint32_t first, uint32_t last) {
+    const sys::SignalBlock signals;
+    uint64_t pinned_dirty = 0;
+    return flush_span(enter(region, first, last), true, &pinned_dirty);
+}
+
+Result<void> Pool::flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) {
+    // Not on the stack, which may be far memory: the keeper must not wait for itself.
+    const auto job = std::make_unique<FlushJob>();
+    job->region = span.region.get();
+    job->first = job->next = span.first;
+    job->last = span.last;
+    job->drop = drop;
+    keeper_->run(*job);
+    *pinned_dirty += job->pinned_dirty;
+    if (job->status == HANARE_STATUS_OK) return {};
     constexpr const char* kWhat = "cannot write blocks back to the store";
     if (const char* const why = store_->trouble(); why != nullptr) {
-        return fail(job.status, "%s: %s", kWhat, why);
+        return fail(job->status, "%s: %s", kWhat, why);
     }
-    return fail_errno(job.status, store_->last_errno(), "%s", kWhat);
+    return fail_errno(job->status, store_->last_errno(), "%s", kWhat);
 }
 
 Result<void> Pool::stats(const void* address, hanare_counters& counters) {

@@ -102,6 +102,9 @@ public:
     Result<void> unpin(const void* address, uint64_t bytes);
     // address nullptr: everything.
     Result<void> flush(const void* address, uint64_t bytes);
+    // DONTNEED for blocks of a region that lasts as long as the pool: takes no lock that a fork
+    // would leave held in the child.
+    Result<void> write_out(Region& region, uint32_t first, uint32_t last);
     Result<void> stats(const void* address, hanare_counters& counters);
     // Of everything; false, and nothing is changed, while somebody is about to change the regions.
     // Never waits: for the keeper's thread.
@@ -152,7 +155,7 @@ private:
     hanare_status pin_block(Region& region, uint32_t index, bool write) noexcept;
     bool unpin_block(Region& region, uint32_t index) noexcept;
     Result<void> discard(const Span& span, const void* address, uint64_t bytes);
-    Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty) noexcept;
+    Result<void> flush_span(const Span& span, bool drop, uint64_t* pinned_dirty);
 
     const uint64_t block_bytes_;
     const uint64_t local_bytes_;

@@ -31,7 +31,8 @@ Share share_of(const Region& region, uint32_t index) noexcept {
     const uint64_t here = std::atomic_ref(frame.present).load(std::memory_order_relaxed) |
                           std::atomic_ref(frame.shelved).load(std::memory_order_relaxed);
     const auto parts = static_cast<uint32_t>(std::popcount(here));
-    return {std::min(kAll * parts / region.parts_per_block, kAll), kAll};
+    const uint32_t local = std::min(kAll * parts / region.parts_per_block, kAll);
+    return {local, (word & block_word::kStored) != 0 ? kAll : local};
 }
 
 }  // namespace

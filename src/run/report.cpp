@@ -168,10 +168,10 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.heap_bytes_peak = figures.heap_bytes_peak;
     row.static_bytes_peak = figures.static_bytes_peak;
     row.mapping_bytes_peak = figures.mapping_bytes_peak;
-    row.wait_ns = space.pool()->pager().wait_ns();
+    row.wait_ns = counters.wait_ns;
     row.faults = counters.read_faults + counters.write_faults + counters.upgrade_faults;
     row.hits = counters.staged_hits;
-    row.misses = counters.demand_reads + counters.part_reads;
+    row.misses = counters.demand_reads + counters.part_reads + counters.wait_faults;
     row.read_bytes = counters.read_bytes;
     row.written_bytes = counters.written_bytes;
     row.protected_calls = space.protected_calls();
@@ -229,7 +229,12 @@ uint64_t share_of_budget(uint32_t sharers) noexcept {
 
 void write_maps(const intercept::Space& space) noexcept {
     static_assert(RunRow::kMaps == intercept::Space::kAreas);
+    constexpr uint64_t kEveryNs = 90'000'000;  // a child's first is its parent's next
+    static uint64_t written_ns = 0;
+    const uint64_t now_ns = sys::now_ns();
     if (report.row == nullptr || report.page->wants_maps == 0) return;
+    if (now_ns - written_ns < kEveryNs) return;
+    written_ns = now_ns;
     for (size_t area = 0; area < RunRow::kMaps; ++area) {
         const pager::Region* const region = space.region_at(area);
         if (region == nullptr) continue;

@@ -26,7 +26,7 @@ namespace hanare::telemetry {
     XX(wait_ns, "nanoseconds that threads waited in faults, summed over threads") \
     XX(faults, "faults served")                                                   \
     XX(hits, "of those on memory that a store has, that did not wait for it")     \
-    XX(misses, "of these, that did")                                              \
+    XX(misses, "of these, that waited for it, or for others who did")             \
     XX(read_bytes, "read from the stores")                                        \
     XX(written_bytes, "written to the stores")                                    \
     XX(protected_calls, "system calls that were given far memory")                \

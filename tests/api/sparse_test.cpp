@@ -114,6 +114,35 @@ TEST_P(SparseTest, AStrideThatNeedsOneWordOfABlockFetchesParts) {
     EXPECT_LE(after.read_bytes - before.read_bytes, kBytes / 5);
 }
 
+// Columns of an array of rows of 64 KiB: each pass needs 4 parts of 64 of each block, the next ones
+// the same.
+TEST_P(SparseTest, PassesThatNeedTheSamePartsKeepThem) {
+    open(16);
+    fill(words_, kBytes, 1);
+    pool_->make_absent(words_, kBytes);
+    constexpr uint64_t kRow = 64 * kKiB / sizeof(uint64_t);
+    uint64_t wrong = 0;
+    const auto pass_through = [&](uint64_t column) {
+        const uint64_t before = pool_->stats().read_bytes;
+        for (uint64_t i = column; i < kWords; i += kRow) wrong += words_[i] != pattern(1, i);
+        return pool_->stats().read_bytes - before;
+    };
+    const uint64_t first = pass_through(0);
+    EXPECT_GT(first, kBytes / 2) << "whole blocks, before anything is known";
+    uint64_t column = 1;
+    while (column < 10) pass_through(column++);
+    uint64_t bytes = 0;
+    while (column < 20) bytes += pass_through(column++);
+    EXPECT_LT(bytes, kBytes / 4);
+    EXPECT_EQ(wrong, 0u);
+    // Who needs all of the blocks then gets them as a whole.
+    const hanare_counters before = pool_->stats();
+    for (uint64_t i = 0; i < kWords; ++i) wrong += words_[i] != pattern(1, i);
+    EXPECT_EQ(wrong, 0u);
+    const hanare_counters after = pool_->stats();
+    EXPECT_LT(after.part_reads - before.part_reads, kBytes / kPart / 4);
+}
+
 TEST_P(SparseTest, AStrideThatNeedsItsBlocksIsReadAhead) {
     open(16);
     fill(words_, kBytes, 1);

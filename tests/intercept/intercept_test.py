@@ -137,6 +137,55 @@ class Programs(unittest.TestCase):
                     self.assertEqual(result[0], 0, result[2])
                     self.assertEqual(int(result[1]) > 1, has_thread, result[1])
 
+    PAGEOUT = """
+import mmap, os, threading
+memory = mmap.mmap(-1, 48 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(0, len(memory), 4096):
+    memory[page:page + 8] = page.to_bytes(8, "little")
+def check(step):
+    return all(memory[page:page + 8] == page.to_bytes(8, "little")
+               for page in range(0, len(memory), 4096 * step))
+def page_out(times):
+    for _ in range(times):
+        memory.madvise(21)
+"""
+
+    def run_pageout(self, program):
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            stats = os.path.join(place, "stats.json")
+            result = run([HANARE, "run", "--local", "64M", "--store", f"file:{place}", "--stats",
+                          stats, sys.executable, "-S", "-c", self.PAGEOUT + program], place)
+            return result, json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
+
+    def test_page_out(self):
+        result, totals = self.run_pageout("page_out(1); print(check(1))")
+        self.assertEqual(result[:2], (0, "True\n"), result[2])
+        # It would fit: nothing else makes it move.
+        self.assertGreater(totals["written_bytes"], 46 * MIB)
+        self.assertGreater(totals["read_bytes"], 46 * MIB)
+        result, totals = self.run_pageout("print(check(1))")
+        self.assertEqual((totals["read_bytes"], totals["written_bytes"]), (0, 0))
+
+    def test_page_out_while_others_fork(self):
+        result, _ = self.run_pageout("""
+thread = threading.Thread(target=page_out, args=(200,))
+thread.start()
+good = 0
+for turn in range(20):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if check(64) else 1)
+    good += os.waitpid(child, 0)[1] == 0
+thread.join()
+print(good, check(1))
+""")
+        self.assertEqual(result[:2], (0, "20 True\n"), result[2])
+
+    def test_columns_of_an_array(self):
+        totals = self.compare("columns")
+        # Whole blocks would be 64 passes over 64 MiB.
+        self.assertLess(totals["read_bytes"], 16 * 64 * MIB)
+
     # Programs have another way then.  Its argument is no far memory.
     def test_asynchronous_transfers_are_refused(self):
         program = ("import ctypes; libc = ctypes.CDLL(None, use_errno=True); "

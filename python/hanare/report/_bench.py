@@ -97,7 +97,8 @@ def _matv(records: Sequence[Record]) -> list[Figure]:
     swap = {(record["case"], _percent(record)): record["median"] for record in times
             if record["system"] == "swap"}
     ours = [record for record in times if record["system"] in ("hanare", "run")
-            and (record["case"], _percent(record)) in swap]
+            and (record["case"], _percent(record)) in swap
+            and record["median"] > 0 and _param(record, "local_ratio") > 0]
     if not ours:
         return []
     lines = _lines(ours, lambda record: _name(record, True),
@@ -274,8 +275,8 @@ def _table(records: Sequence[Record], bench: str) -> Table:
                  rows)
 
 
-def sections(records: Sequence[Record]) -> list[Section]:
-    """One for the DLM paper's figures, and one for each other bench."""
+def sections(records: Sequence[Record], remark: str = "") -> list[Section]:
+    """One for the DLM paper's figures, and one for each other bench; ``remark`` ends titles."""
     found = []
     benches = list(dict.fromkeys(record["bench"] for record in records))
     papers = [bench for bench in benches if bench in _PAPERS]
@@ -285,7 +286,7 @@ def sections(records: Sequence[Record]) -> list[Section]:
     if papers:
         tables = [_table(records, bench) for bench in papers]
         found.append(Section(
-            "The DLM paper's figures, drawn again",
+            f"The DLM paper's figures, drawn again{remark}",
             "Our measurements next to what the paper printed (2009; a cluster of its time, with "
             "1 and 10 Gbit/s Ethernet). Where it only drew, nothing of it is here.",
             parts=[*figures, *tables]))
@@ -295,5 +296,5 @@ def sections(records: Sequence[Record]) -> list[Section]:
         own = [*_numpy(records)] if bench == "numpy" else []
         if bench == "resident":
             own = _bandwidth(records)
-        found.append(Section(f"hanare bench {bench}", parts=[*own, _table(records, bench)]))
+        found.append(Section(f"hanare bench {bench}{remark}", parts=[*own, _table(records, bench)]))
     return found

@@ -24,7 +24,7 @@ _VARIABLES = {INK: "--ink", RULE: "--rule", PAPER: "--paper",
 MARKERS = "osD^vPX*"
 
 _STYLE = {
-    "svg.fonttype": "none", "svg.hashsalt": "hanare", "font.family": "sans-serif", "font.size": 9,
+    "svg.fonttype": "none", "text.parse_math": False, "svg.hashsalt": "hanare", "font.family": "sans-serif", "font.size": 9,
     "axes.edgecolor": RULE, "axes.labelcolor": INK, "axes.titlecolor": INK, "text.color": INK,
     "axes.titlesize": 9, "axes.titleweight": "bold", "axes.titlelocation": "left",
     "xtick.color": RULE, "ytick.color": RULE, "xtick.labelcolor": INK, "ytick.labelcolor": INK,

@@ -78,8 +78,8 @@ def _text(value: str) -> str:
 def _cell(value: Cell, tag: str = "td") -> str:
     if value is None:
         return f'<{tag} class="n">–</{tag}>'
-    if isinstance(value, str):
-        return f"<{tag}>{_text(value)}</{tag}>"
+    if not isinstance(value, (int, float)):
+        return f"<{tag}>{_text(str(value))}</{tag}>"
     shown = f"{value:,}" if isinstance(value, int) else number(value)
     return f'<{tag} class="n">{shown}</{tag}>'
 

@@ -15,6 +15,9 @@ from ._section import Figure, Section, Table, Tile
 from ._units import count, duration, format_size, rate
 
 MIB = 1 << 20
+_TELLS_S = 0.25  # between two samples whose difference is worth a rate
+_STEPS_MAX = 500
+_MAP_COLUMNS = 240
 _AREAS = {"heap": "heap (brk)", "static": "arrays of the program (.bss)",
           "mappings": "memory it mapped (mmap, large malloc)"}
 # Of a heat map: what is in local memory, and what is elsewhere.
@@ -53,6 +56,19 @@ def _tiles(run: dict[str, Any]) -> list[Tile]:
     ]
 
 
+def _apart(samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those far enough from each other for rates: a process tells ten times a second what it did,
+    and the last sample may come right after the one before."""
+    least_s = max(_TELLS_S, (samples[-1]["elapsed_s"] - samples[0]["elapsed_s"]) / _STEPS_MAX)
+    kept = [samples[0]]
+    for sample in samples[1:]:
+        if sample["elapsed_s"] - kept[-1]["elapsed_s"] >= least_s:
+            kept.append(sample)
+    if kept[-1] is not samples[-1]:
+        kept[-1 if len(kept) > 1 else len(kept):] = [samples[-1]]
+    return kept
+
+
 def _steps(samples: Sequence[dict[str, Any]], name: str) -> np.ndarray:
     """Growth by the second between samples.  Who ends takes nothing back."""
     values = np.array([sample.get(name, 0) for sample in samples], dtype=float)
@@ -62,6 +78,9 @@ def _steps(samples: Sequence[dict[str, Any]], name: str) -> np.ndarray:
 
 def _time_line(run: dict[str, Any]) -> Figure | None:
     samples = run.get("samples", [])
+    if len(samples) < 3:
+        return None
+    samples = _apart(samples)
     if len(samples) < 3:
         return None
     times = np.array([sample["elapsed_s"] for sample in samples])
@@ -97,7 +116,7 @@ def _time_line(run: dict[str, Any]) -> Figure | None:
     rows = [(float(times[i + 1]), float(far[i + 1]), float(local[i + 1]), float(reading[i]),
              float(writing[i]), float(faults[i]), float(waiting[i])) for i in picked]
     return Figure("Time line", text, made.svg, Table(
-        f"{len(rows)} of {len(samples)} samples",
+        f"{len(rows)} of {len(samples)} steps",
         ("seconds", "used, MiB", "local, MiB", "read, MB/s", "written, MB/s", "faults/s",
          "threads waiting"), rows))
 
@@ -108,11 +127,19 @@ def _bytes_of(text: str) -> np.ndarray:
 
 def _image(maps: Sequence[dict[str, Any]], begin: int, end: int, times: np.ndarray,
            rows: int = 128) -> np.ndarray:
-    """Addresses upwards, time to the right; opaque where memory is local, pale where elsewhere."""
+    """Addresses upwards, time to the right; opaque where memory is local, pale where elsewhere.
+
+    A moment is as it was told last, if that is not long ago.
+    """
     image = np.zeros((rows, len(times), 4))
     places = begin + (np.arange(rows) + 0.5) * (end - begin) / rows
-    for shot in maps:
-        column = int(np.argmin(np.abs(times - shot["elapsed_s"])))
+    told = np.array([shot["elapsed_s"] for shot in maps])
+    stale = 3 * max(float(np.median(np.diff(told))), times[1] - times[0]) if len(told) > 1 else 1.0
+    for column, time in enumerate(times):
+        last = int(np.searchsorted(told, time, side="right")) - 1
+        if last < 0 or time - told[last] > stale:
+            continue
+        shot = maps[last]
         local, kept = _bytes_of(shot["local"]), _bytes_of(shot["kept"])
         part = ((places - shot["begin"]) * len(local) / max(shot["bytes"], 1)).astype(int)
         inside = (part >= 0) & (part < len(local))
@@ -135,6 +162,7 @@ def _heat_map(run: dict[str, Any]) -> list[Figure]:
                  if any(shot["area"] == kind and shot["bytes"] > 0 for shot in of_process)]
         if len(times) < 3 or not kinds:
             continue
+        times = np.linspace(times[0], times[-1], min(_MAP_COLUMNS, 4 * len(times)))
         with drawing("Which addresses are in local memory over time",
                      height=0.8 + 1.7 * len(kinds)) as made:
             rows = []

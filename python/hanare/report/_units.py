@@ -9,8 +9,8 @@ __all__ = ["count", "duration", "rate", "format_size", "number"]
 
 def number(value: float) -> str:
     """Three digits that tell something."""
-    if value != 0 and abs(value) < 0.01:
-        return f"{value:.1e}"
+    if value != 0 and not 0.01 <= abs(value) < 1e7:
+        return f"{value:.2e}"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 

@@ -269,7 +269,7 @@ void Pager::finish_clean(Frame& frame, Park park) noexcept {
     Region& region = *frame.region;
     if (frame.sparse) {
         count(region.counters.clean_drops);
-        note_use(frame, region, false);
+        note_use(frame, region, frame.block, false);
         give_up_parts(frame, 0, 0);
     } else if (park == Park::kFree) {
         count(region.counters.clean_drops);

@@ -69,7 +69,7 @@ void FaultService::serve(const sys::Userfault::Event& event) noexcept {
         if (!outcome.served()) has_line = give_up(lease, *region, event, outcome, line);
     }
     wake(*region, event.page);
-    region->pager->note_wait(sys::now_ns() - began_ns);
+    count(region->counters.wait_ns, sys::now_ns() - began_ns);
     region->leave();
     if (has_line) add_line(line);
     if (!outcome.served()) tell();

@@ -132,7 +132,7 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
         } else {
             served = serve_or_report(*region, address, is_write(context));
         }
-        region->pager->note_wait(sys::now_ns() - began_ns);
+        count(region->counters.wait_ns, sys::now_ns() - began_ns);
     }
     region->leave();
     if (!served) {

@@ -191,12 +191,6 @@ public:
     // After a write that succeeded: prepares the next run, if there is another.
     bool prepare_next_write(Frame& frame) noexcept;
 
-    // Nanoseconds that threads have waited for faults to be served, in all.
-    uint64_t wait_ns() const noexcept { return wait_ns_.load(std::memory_order_relaxed); }
-    void note_wait(uint64_t nanoseconds) noexcept {
-        wait_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
-    }
-
     // How many reads from the store were begun; wraps.
     uint32_t reads_begun() const noexcept { return reads_begun_.load(std::memory_order_relaxed); }
     // Bytes of the blocks that the program has begun to write and the store had nothing of.
@@ -260,9 +254,9 @@ private:
     // parts was used.  Measured (decision 14).
     static constexpr uint32_t kReadShare = 16;
     static constexpr uint32_t kWrittenShare = 8;
-    // Where the next passes need the same parts, these are waited for once; in so much of the
-    // budget, since others need memory, too.
-    static constexpr uint32_t kRepeatedQuarters = 3;
+    // Where the next passes need the same parts, these are waited for once.  One part in so many of
+    // the budget is for everything else.
+    static constexpr uint32_t kRepeatedParts = 4;
     // With one of so many needed in one go, the others are likely to be wanted.
     static constexpr uint32_t kManyShare = 4;
 
@@ -296,9 +290,10 @@ private:
     static bool is_passed_through(const Region& region, uint64_t parts) noexcept;
     static bool is_much(const Region& region, uint64_t parts, bool written,
                         uint32_t passes) noexcept;
-    uint32_t passes_with(const Frame& sparse, Region& region, uint64_t parts) noexcept;
+    bool fits_by_parts(const Region& region, uint64_t parts) noexcept;
+    bool ends_parts(const Region& region, const StreamTable::Advice& found) noexcept;
     static void note_passed(const Fault& fault) noexcept;
-    void note_use(Frame& sparse, Region& region, bool written) noexcept;
+    void note_use(Frame& sparse, Region& region, uint32_t index, bool written) noexcept;
     void read_ahead(const Fault& fault, const StreamTable::Advice& wanted) noexcept;
     struct Batch {
         std::array<Frame*, FaultTransfers::kBatch> frames;
@@ -409,7 +404,6 @@ private:
     ReadAheadDepth read_ahead_depth_;
     std::atomic<uint32_t> reads_begun_{0};
     std::atomic<uint64_t> begun_bytes_{0};
-    std::atomic<uint64_t> wait_ns_{0};
     FaultTransfers transfers_;
     PartReads part_reads_;
     WriteSets write_sets_;

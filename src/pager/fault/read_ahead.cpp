@@ -146,8 +146,8 @@ void Pager::observe(Fault& fault) noexcept {
     const bool random = fault.history->note(region, place, found.continues, in_run);
     if (random && !found.continues) read_ahead_depth_.note_other_use();
     if (found.parts != 0 && !found.part) {
-        if (by_parts && is_much(region, found.left_parts, found.left_written,
-                                region.passes.load(std::memory_order_relaxed))) {
+        if (by_parts && ends_parts(region, found)) {
+            region.repeats.begin_anew();
             region.density.note(true);
         }
         const bool sample = !by_parts && is_sample(region, fault.index);
@@ -173,7 +173,7 @@ void Pager::observe(Fault& fault) noexcept {
         frames_.mark_drop(*region.frame_of(behind), region, found.behind);
     } else if (block_word::state(word) == BlockState::kSparse && (word & kStored) == 0) {
         // What was never written back costs little by parts, so it tells at once.
-        note_use(*region.frame_of(behind), region, true);
+        note_use(*region.frame_of(behind), region, found.behind, true);
     }
 }
 
@@ -191,18 +191,29 @@ bool Pager::is_much(const Region& region, uint64_t parts, bool written, uint32_t
     return static_cast<uint32_t>(std::popcount(parts)) * share >= region.parts_per_block * passes;
 }
 
-// In how many passes a sample had about these parts in use, as far as those of all blocks would
-// stay in memory from one pass to the next.
-uint32_t Pager::passes_with(const Frame& sparse, Region& region, uint64_t parts) noexcept {
-    const uint32_t passes = region.repeats.note(sparse.block, parts);
-    const uint64_t bytes = region.bytes_of_parts(parts) * region.block_count;
-    return bytes * 4 > frames_.frame_budget_bytes() * kRepeatedQuarters ? 1 : passes;
+// Whether these parts of all blocks of the region would stay in memory from one pass to the next.
+bool Pager::fits_by_parts(const Region& region, uint64_t parts) noexcept {
+    const uint64_t blocks = region.is_adopted() ? region.used_blocks.load(std::memory_order_relaxed)
+                                                : region.block_count;
+    return region.bytes_of_parts(parts) * blocks <=
+           frames_.frame_budget_bytes() / kRepeatedParts * (kRepeatedParts - 1);
+}
+
+// A stream that is served by parts needs so much of its blocks, each time that it comes to them,
+// that they are better had as a whole.
+bool Pager::ends_parts(const Region& region, const StreamTable::Advice& found) noexcept {
+    const uint64_t parts = found.left_parts;
+    if (!is_much(region, parts, found.left_written, 1)) return false;
+    const uint32_t passes = fits_by_parts(region, parts) ? region.repeats.passes() : 1;
+    return is_much(region, parts, found.left_written, passes);
 }
 
 // The stream goes through all of a block that it has met by parts.
 void Pager::note_passed(const Fault& fault) noexcept {
     Region& region = fault.region;
-    if (!region.density.is_low()) {
+    if (region.density.is_low()) {
+        region.repeats.begin_anew();
+    } else {
         const Block& block = region.block(fault.index);
         if (block_word::state(block.load()) != BlockState::kSparse) return;
         const std::atomic_ref use(region.frame_of(block)->use);
@@ -212,7 +223,7 @@ void Pager::note_passed(const Fault& fault) noexcept {
 }
 
 // How much of a sample streams have used, now that they are done with it.
-void Pager::note_use(Frame& sparse, Region& region, bool written) noexcept {
+void Pager::note_use(Frame& sparse, Region& region, uint32_t index, bool written) noexcept {
     const std::atomic_ref use(sparse.use);
     if (use.load(std::memory_order_relaxed) != StreamUse::kSample) return;
     // Streams that are served by parts have used it in several goes since.
@@ -221,10 +232,9 @@ void Pager::note_use(Frame& sparse, Region& region, bool written) noexcept {
                              std::atomic_ref(sparse.shelved).load(std::memory_order_relaxed);
     if (present == 0) return;  // the frame has gone to another block meanwhile
     if (use.exchange(StreamUse::kParts, std::memory_order_relaxed) != StreamUse::kSample) return;
-    const uint32_t passes = passes_with(sparse, region, present);
-    const bool is_whole_better = is_much(region, present, written, passes);
-    if (!is_whole_better) region.passes.store(passes, std::memory_order_relaxed);
-    region.density.note(is_whole_better);
+    const uint32_t passes = region.repeats.note(index, present);
+    region.density.note(
+        is_much(region, present, written, fits_by_parts(region, present) ? passes : 1));
 }
 
 // Starts the reads that a stream wants; and with them that of the block whose fault has told, so

@@ -81,7 +81,6 @@ struct Region {
     StreamTable streams;
     StreamDensity density;
     RepeatedUse repeats;
-    std::atomic<uint32_t> passes{1};  // that streams by parts are taken to make with the same ones
     StreamFill fill;
     ReadAround around;
     FirstWrites first_writes;

@@ -13,6 +13,9 @@ TEST(RepeatedUseTest, CountsPassesWithTheSameParts) {
             EXPECT_EQ(use.note(block, 0xf00f + block), std::min(pass, RepeatedUse::kPassesMax));
         }
     }
+    EXPECT_EQ(use.passes(), RepeatedUse::kPassesMax);
+    use.begin_anew();
+    EXPECT_EQ(use.passes(), 1u);
 }
 
 TEST(RepeatedUseTest, BeginsAnewWithOtherParts) {
@@ -25,11 +28,22 @@ TEST(RepeatedUseTest, BeginsAnewWithOtherParts) {
     EXPECT_EQ(use.note(20, ~uint64_t{0}), 1u);
 }
 
-TEST(RepeatedUseTest, OthersInItsPlaceAreNotIt) {
+TEST(RepeatedUseTest, SamplesWithoutAPlaceFollowTheOthers) {
+    RepeatedUse use;
+    for (uint32_t pass = 1; pass <= 4; ++pass) {
+        EXPECT_EQ(use.note(20, 1), pass);
+        for (uint32_t other = 1; other < 40; ++other) {
+            EXPECT_EQ(use.note(20 + 31 * other, 1 << other % 8), pass);
+        }
+    }
+}
+
+TEST(RepeatedUseTest, PlacesOfWhoIsNotMetAreTaken) {
     RepeatedUse use;
     EXPECT_EQ(use.note(20, 1), 1u);
-    for (uint32_t block = 21; block < 100; ++block) EXPECT_EQ(use.note(block, 1), 1u);
-    EXPECT_EQ(use.note(20, 1), 1u);
+    for (int i = 0; i < 100; ++i) use.note(51, 2);
+    EXPECT_EQ(use.passes(), RepeatedUse::kPassesMax);
+    EXPECT_EQ(use.note(51, 4), 1u);
 }
 
 }  // namespace

@@ -384,7 +384,7 @@ bool Pager::put_on_shelf(Frame& frame) noexcept {
     bool moved_all = true;
     note_turn(frame);
     // Parts that are used over and over do not leave.
-    note_use(frame, region, frame.dirty != 0);
+    note_use(frame, region, frame.block, frame.dirty != 0);
     const bool is_dense = (region.block(frame.block).load() & kDense) != 0;
     frame.counts_use = !is_dense || !region.dense.is_trusted();
     if (frame.counts_use) begin_test(frame);
@@ -689,7 +689,7 @@ void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) n
         block.stored_parts |= written;
         store_mask(frame.dirty, frame.dirty & ~written);
         if (park != Park::kKeep) {
-            note_use(frame, region, true);
+            note_use(frame, region, frame.block, true);
             give_up_parts(frame, kStored, 0);
             region.leave();
             return;
