@@ -377,6 +377,7 @@ class Top(Base):
         (server,) = look["servers"]
         self.assertIn("cannot be reached", server["error"])
 
+    @needs_memory
     def test_hits_of_programs(self):
         told = self.start(HANARE, "run", "--local", "32M", "--", sys.executable, "-c",
                           "import os\nmemory = bytearray(96 << 20)\nprint(os.getpid(), flush=True)\n"
