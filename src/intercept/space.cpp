@@ -85,6 +85,20 @@ bool Space::for_each_part(uintptr_t begin, uintptr_t end, Visit visit) {
     return covered == end - begin;
 }
 
+template <typename Visit>
+void Space::for_each_rest(uintptr_t begin, uintptr_t end, Visit visit) {
+    while (begin < end) {
+        const Area* inside = nullptr;
+        uintptr_t next = end;
+        for (const std::optional<Area>& area : areas_) {
+            if (area && area->contains(begin)) inside = &*area;
+            if (area && area->begin() > begin) next = std::min(next, area->begin());
+        }
+        if (inside == nullptr) visit(begin, next);
+        begin = inside != nullptr ? inside->end() : next;
+    }
+}
+
 // Whether it is time to adopt memory.
 bool Space::has_asked_for(uint64_t bytes) {
     if (is_open()) return true;
@@ -290,16 +304,19 @@ int64_t Space::madvise(uintptr_t address, size_t bytes, int advice) {
     if (address % kOsPageBytes != 0 || bytes == 0 || end < address) return kKernelAnswers;
     if (!overlaps(address, end)) return kKernelAnswers;
     int64_t result = 0;
-    bool inside = false;
     {
         const Lock guard(*this);
-        inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+        for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
             const int64_t advised = area.advise(from, to, advice);
             if (result == 0) result = advised;
         });
+        for_each_rest(address, end, [&](uintptr_t from, uintptr_t to) {
+            const bool failed = sys::raw::madvise(pointer(from), to - from, advice) != 0;
+            if (failed && result == 0) result = -errno;
+        });
     }
     if (advice == MADV_PAGEOUT && result == 0) result = page_out(address, end);
-    return inside || result != 0 ? result : -ENOMEM;
+    return result;
 }
 
 // Piece by piece, and without the lock, since this writes: others may map and unmap meanwhile, and

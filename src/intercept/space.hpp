@@ -170,6 +170,9 @@ private:
     // in none.
     template <typename Visit>
     bool for_each_part(uintptr_t begin, uintptr_t end, Visit visit) HANARE_REQUIRES(lock_);
+    // Calls visit(begin, end) for the pieces of the range that are in none.
+    template <typename Visit>
+    void for_each_rest(uintptr_t begin, uintptr_t end, Visit visit) HANARE_REQUIRES(lock_);
 
     const SpaceOptions options_;
     sys::RankedLock lock_{sys::LockRank::kSpace};
