@@ -166,6 +166,9 @@ def page_out(times):
         result, totals = self.run_pageout("print(check(1))")
         self.assertEqual((totals["read_bytes"], totals["written_bytes"]), (0, 0))
 
+    def test_page_out_of_what_is_far_in_part(self):
+        self.compare("page_out")
+
     def test_page_out_while_others_fork(self):
         result, _ = self.run_pageout("""
 thread = threading.Thread(target=page_out, args=(200,))

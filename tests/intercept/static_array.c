@@ -7,15 +7,6 @@
 enum { kBlock = 256 << 10 };
 static uint64_t array[64 * MIB / 8] __attribute__((aligned(kBlock)));
 
-// The linker's: all that is zero at first, of which the array's blocks are a part.
-extern char edata[];
-extern char _end[];
-
-static void page_out_all(void) {
-    const uintptr_t begin = ((uintptr_t)edata + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-    CHECK(madvise((void*)begin, (uintptr_t)_end - begin, MADV_PAGEOUT) == 0);
-}
-
 int main(void) {
     uint64_t random = 3;
     uint64_t digest = 0;
@@ -27,7 +18,6 @@ int main(void) {
         CHECK(array[at] >= at * 3);
         array[at] += 1 + (uint64_t)i;
     }
-    page_out_all();
     for (size_t i = 0; i < words; ++i) digest = digest * 31 + array[i];
     printf("static_array %016llx\n", (unsigned long long)digest);
     return 0;
