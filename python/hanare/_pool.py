@@ -378,12 +378,16 @@ class Pool:
         """Writes what the pool does meanwhile to a file, of which ``hanare report`` makes a page.
 
         A thread looks at the statistics ten times a second, less often after some minutes.  The
-        file is written at the end, whatever happens.  Raises OSError at once where it cannot be.
+        file is written at the end, whatever happens; of where memory was it says nothing.  Raises OSError at once where it cannot be.
 
         >>> with pool.recording("run.json"):
         ...     a.sort()
         """
         native = self._open()
+        try:
+            file = os.fspath(file)
+        except TypeError:
+            raise bad_argument("file", file, "is no path", "the name of a file") from None
         with open(file, "a", encoding="utf-8"):
             pass
         recorded = Recording(lambda: native.stats(0))

@@ -40,6 +40,8 @@ class Recording:
                   "local_bytes": counters["resident_bytes"],
                   "read_bytes": since["read_bytes"], "written_bytes": since["written_bytes"],
                   "wait_ns": since["wait_ns"],
+                  "hits": since["staged_hits"],
+                  "misses": since["demand_reads"] + since["part_reads"] + since["wait_faults"],
                   "faults": since["read_faults"] + since["write_faults"]
                   + since["upgrade_faults"]}
         self._samples.append(sample)
@@ -60,7 +62,8 @@ class Recording:
         self._thread.join()
         self._look()
         last = self._samples[-1]
-        totals = {name: last[name] for name in ("read_bytes", "written_bytes", "wait_ns", "faults")}
+        totals = {name: last[name] for name in (
+            "read_bytes", "written_bytes", "wait_ns", "faults", "hits", "misses")}
         far = self._peak["far_bytes"]
         return {"version": version(), "command": list(sys.argv), "run_id": os.getpid(),
                 "program_id": os.getpid(), "elapsed_s": last["elapsed_s"],

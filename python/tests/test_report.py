@@ -246,6 +246,10 @@ def test_recording_of_what_fails(pool, tmp_path):
         with pool.recording(file):
             1 / 0
     assert json.loads(file.read_text())["exit_status"] == 1
+    for bad in (3, True, None):
+        with pytest.raises(hanare.ArgumentError, match="file: .* is no path"):
+            with pool.recording(bad):
+                pytest.fail("was begun")
     with pytest.raises(OSError):
         with pool.recording(tmp_path / "no" / "file"):
             pytest.fail("was begun")

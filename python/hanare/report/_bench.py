@@ -245,7 +245,13 @@ def _himeno(records: Sequence[Record]) -> list[Figure]:
 def _numpy(records: Sequence[Record]) -> list[Figure]:
     own = _chosen(records, "numpy", "time_of_memmap")
     if not own:
-        return []
+        plain = [record for record in _chosen(records, "numpy", "time_of_plain")
+                 if record["system"] == "hanare"]
+        return [] if not plain else [_bars(
+            "NumPy on arrays larger than local memory", "Time in far memory by that in plain "
+            "memory; numpy.memmap was not measured.", [record["case"] for record in plain],
+            {"Hanare by plain": [record["median"] for record in plain]}, "times plain memory's",
+            level=1)]
     cases = [record["case"] for record in own]
     return [_bars("NumPy on arrays larger than local memory",
                   "Time in far memory by that with numpy.memmap under the same limit: below 1 far "

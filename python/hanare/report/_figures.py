@@ -8,12 +8,15 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import logging
 import re
 from collections.abc import Iterator
 from typing import Any
 
-import matplotlib
-from matplotlib.figure import Figure as Canvas
+# Where it cannot keep what it finds out, that is no concern of who wants a page.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
+import matplotlib  # noqa: E402
+from matplotlib.figure import Figure as Canvas  # noqa: E402
 
 INK = "#010101"
 RULE = "#010102"

@@ -59,7 +59,8 @@ def _tiles(run: dict[str, Any]) -> list[Tile]:
 def _apart(samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those far enough from each other for rates: a process tells ten times a second what it did,
     and the last sample may come right after the one before."""
-    least_s = max(_TELLS_S, (samples[-1]["elapsed_s"] - samples[0]["elapsed_s"]) / _STEPS_MAX)
+    seconds = samples[-1]["elapsed_s"] - samples[0]["elapsed_s"]
+    least_s = max(min(_TELLS_S, seconds / 8), (samples[-1]["elapsed_s"] - samples[0]["elapsed_s"]) / _STEPS_MAX)
     kept = [samples[0]]
     for sample in samples[1:]:
         if sample["elapsed_s"] - kept[-1]["elapsed_s"] >= least_s:
@@ -81,8 +82,6 @@ def _time_line(run: dict[str, Any]) -> Figure | None:
     if len(samples) < 3:
         return None
     samples = _apart(samples)
-    if len(samples) < 3:
-        return None
     times = np.array([sample["elapsed_s"] for sample in samples])
     far = np.array([sample["far_bytes"] for sample in samples]) / MIB
     local = np.array([sample["local_bytes"] for sample in samples]) / MIB
@@ -230,9 +229,11 @@ def _options(run: dict[str, Any]) -> Table:
 def section(run: dict[str, Any], name: str) -> Section:
     """Of the content of one file; ``name`` is the file's."""
     command = shlex.join(run["command"])
-    parts = [_time_line(run), *_heat_map(run), _caught(run), _options(run)]
+    time_line = _time_line(run)
+    remark = "" if time_line is not None else " It was too short for a time line."
+    parts = [time_line, *_heat_map(run), _caught(run), _options(run)]
     return Section(title=f"{command}" if len(command) < 80 else f"{command[:77]}...",
                    text=f"{name}, Hanare {run['version']}: {_end(run)} after "
-                        f"{duration(run['elapsed_s'])}.",
+                        f"{duration(run['elapsed_s'])}.{remark}",
                    tiles=_tiles(run), advice=advice(run),
                    parts=[part for part in parts if part is not None])
