@@ -48,9 +48,8 @@ class Dlm(support.InOwnPlace):
         for record in records:
             key = (record["case"], record["system"])
             if record["metric"] == "time_of_plain" and record["params"]["store"] == "file" \
-                    and record["system"] == "hanare":
+                    and record["system"] in ("hanare", "run"):
                 self.assertGreater(flushed[key], 0)
-        self.assertFalse([key for key in flushed if key[1] == "run"])
         self.assertEqual(self.left_behind(), [])
         # What is known is not run again, but for what tells how large the arrays are.
         again = self.run_bench(*arguments)
