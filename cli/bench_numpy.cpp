@@ -252,15 +252,17 @@ private:
         return system == bench::kNumpyFits ? 2 * series_.data_bytes : series_.local_bytes;
     }
 
+    static bool is_limited(const std::string& system) {
+        return system == bench::kNumpyMemmap || system == bench::kNumpyHanare;
+    }
+
     uint64_t limit_bytes(const std::string& system) const {
-        const bool is_limited = system == bench::kNumpyMemmap || system == bench::kNumpyHanare;
-        return (is_limited ? series_.local_bytes : series_.data_bytes) + kProcessBytes;
+        return (is_limited(system) ? series_.local_bytes : series_.data_bytes) + kProcessBytes;
     }
 
     ConditionsWanted wanted_conditions(const std::string& system) const {
         ConditionsWanted wanted;
-        const bool is_limited = system == bench::kNumpyMemmap || system == bench::kNumpyHanare;
-        wanted.cgroup_prefix = is_limited ? "hanare-bench" : "";
+        wanted.cgroup_prefix = is_limited(system) ? "hanare-bench" : "";
         wanted.limit_bytes = limit_bytes(system);
         // A pool keeps its limit by itself.
         wanted.needs_cgroup = system == bench::kNumpyMemmap;
@@ -298,8 +300,9 @@ private:
 
 Result<void> finish(const Series& series, JsonFile& json) {
     std::printf(
-        "NumPy on arrays of %s, local memory %s; medians of %d; memmap and hanare get %s more for "
-        "the process, below one limit;\nin brackets with what is left in memory written out "
+        "NumPy on arrays of %s, local memory %s; medians of %d; where there are cgroups, memmap "
+        "and hanare run below one limit, with %s more for the process;\nin brackets with what is "
+        "left in memory written out "
         "at the end\n\n%s\n%s",
         format_size(series.data_bytes).c_str(), format_size(series.local_bytes).c_str(),
         series.rounds, format_size(kProcessBytes).c_str(),

@@ -22,10 +22,9 @@ def parse_size(name: str, value: int | str | None) -> int:
             raise bad_argument(name, value, "is not a size", allowed)
         size = int(match[1]) * _UNITS[match[2].upper()]
     else:
-        try:
-            size = operator.index(value)
-        except TypeError:
-            raise bad_argument(name, value, "is not a size", allowed) from None
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise bad_argument(name, value, "is not a size", allowed)
+        size = operator.index(value)
     if not 0 < size < 1 << 63:
         raise bad_argument(name, value, "is out of range", allowed)
     return size

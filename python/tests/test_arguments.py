@@ -13,6 +13,7 @@ import hanare
     ({"local": 0}, "local: 0 is out of range"),
     ({"local": -1}, "local: -1 is out of range"),
     ({"local": 1.5}, "local: 1.5 is not a size"),
+    ({"local": True}, "local: True is not a size"),
     ({"local": [1]}, r"local: \[1\] is not a size"),
     ({"local": "9" * 30}, "local: '9+' is out of range"),
     ({"block": "5K"}, "block.*'5K'|block.*5120.*is not a power of two"),
