@@ -52,6 +52,7 @@ void add_bench_fabric(CLI::App& bench) {
     fabric->add_flag("--target", flags->target)->group("");  // the other process of the bench
     fabric->add_flag("--group-task", flags->group_task)->group("");
     fabric->add_option("--compared", flags->compared)->group("");
+    fabric->add_option("--beside", flags->beside)->group("");
     set_run(*fabric, [flags] { return run_bench_fabric(*flags); });
 }
 

@@ -84,11 +84,6 @@ Result<Plan> make_plan(const FabricFlags& flags) {
     }
     HANARE_TRY(choose_cases(flags, plan));
     HANARE_TRY_ASSIGN(plan.compared, choose_compared(flags.compare));
-    if (plan.is_veth && !plan.compared.kinds.empty()) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "--compare: %s is measured over loopback only, not with --network veth",
-                    plan.compared.kinds.front()->system);
-    }
     return plan;
 }
 
@@ -115,11 +110,15 @@ private:
     std::vector<bench::Record> records_;
 };
 
-Result<std::vector<ComparedProgram>> start_compared(const Plan& plan,
+// Their targets are in the network of ours.
+Result<std::vector<ComparedProgram>> start_compared(const Plan& plan, pid_t target,
                                                     const sys::Interrupt& interrupt) {
     std::vector<ComparedProgram> programs;
     for (const ComparedKind* kind : plan.compared.kinds) {
-        HANARE_TRY_ASSIGN(ComparedProgram program, ComparedProgram::start(*kind, interrupt));
+        HANARE_TRY_ASSIGN(
+            ComparedProgram program,
+            ComparedProgram::start(*kind, plan.is_veth ? std::optional(target) : std::nullopt,
+                                   interrupt));
         programs.push_back(std::move(program));
     }
     return programs;
@@ -131,8 +130,9 @@ Result<void> measure_pair(const FabricFlags& flags, const Plan& plan,
     if (plan.is_veth) HANARE_TRY(enter_bench_network());
     HANARE_TRY_ASSIGN(FabricTargetProcess target,
                       FabricTargetProcess::start(flags.network, interrupt));
-    HANARE_TRY_ASSIGN(std::vector<ComparedProgram> compared, start_compared(plan, interrupt));
     HANARE_TRY_ASSIGN(const std::string address, target.next_line());
+    HANARE_TRY_ASSIGN(std::vector<ComparedProgram> compared,
+                      start_compared(plan, target.pid(), interrupt));
     sys::stay_on_first_cpu();
     const FabricSetting setting = {.target = target,
                                    .address = address,
@@ -191,7 +191,7 @@ std::string fabric_case_names() {
 }
 
 int run_bench_fabric(const FabricFlags& flags) {
-    if (flags.compared) return report(become_compared(*flags.compared));
+    if (flags.compared) return report(become_compared(*flags.compared, flags.beside));
     if (flags.target || flags.group_task) {
         const Result<void> result =
             flags.target ? serve_as_fabric_target(flags.network) : run_group_task();

@@ -18,6 +18,7 @@ struct FabricFlags {
     bool target = false;                  // is the process whose memory it is
     bool group_task = false;              // is one task of a job
     std::optional<std::string> compared;  // becomes this system
+    std::optional<std::string> beside;    // its target in the network of this process
 };
 
 // "get_64, put_64, ..."

@@ -13,8 +13,10 @@
 #include <sstream>
 #include <utility>
 
+#include "bench/compared/networks.hpp"
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
+#include "cli/fabric_network.hpp"
 #include "sys/become_program.hpp"
 #include "sys/clock.hpp"
 #include "sys/program_file.hpp"
@@ -28,6 +30,7 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr int kEndMs = 5'000;
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr const char* kReady = "ready";
+constexpr const char* kLoopbackDevice = "lo";
 
 constexpr ComparedKind kKinds[] = {
     {"ucx", "ucx", "hanare-bench-ucx", "libucx-dev", nullptr, nullptr},
@@ -85,7 +88,7 @@ Result<void> choose(const std::string& name, ComparedChoice& choice) {
     return {};
 }
 
-std::vector<std::string> openmpi_arguments(const std::string& launcher) {
+std::vector<std::string> openmpi_arguments(const std::string& launcher, const char* network) {
     std::vector<std::string> arguments = {launcher};
     if (geteuid() == 0) arguments.emplace_back("--allow-run-as-root");
     for (const char* const argument : {"-n",
@@ -104,10 +107,10 @@ std::vector<std::string> openmpi_arguments(const std::string& launcher) {
                                        "tcp,self",
                                        "--mca",
                                        "btl_tcp_if_include",
-                                       "lo",
+                                       network,
                                        "--mca",
                                        "oob_tcp_if_include",
-                                       "lo",
+                                       network,
                                        "--mca",
                                        "mpi_yield_when_idle",
                                        "0"}) {
@@ -117,11 +120,17 @@ std::vector<std::string> openmpi_arguments(const std::string& launcher) {
 }
 
 // For UCX, also below MPICH, whose processes are told that they share no machine.
-void choose_transports() {
+void choose_transports(const std::optional<std::string>& beside) {
     setenv("UCX_TLS", "tcp", 1);
-    setenv("UCX_NET_DEVICES", "lo", 1);
+    setenv("UCX_NET_DEVICES", beside ? kVethSourceDevice : kLoopbackDevice, 1);
     setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 1);
     setenv("MPIR_CVAR_NOLOCAL", "1", 1);
+    if (!beside) return;
+    setenv(bench::kTargetNetworkVariable, beside->c_str(), 1);
+    setenv(bench::kTargetDeviceVariable, kVethTargetDevice, 1);
+    // Open MPI's processes talk to their launcher by this, which has other names in other versions.
+    setenv("PMIX_MCA_ptl_base_if_include", kVethNetwork, 1);
+    setenv("PMIX_MCA_ptl_tcp_if_include", kVethNetwork, 1);
 }
 
 }  // namespace
@@ -145,10 +154,11 @@ Result<ComparedChoice> choose_compared(const std::optional<std::string>& list) {
 }
 
 Result<ComparedProgram> ComparedProgram::start(const ComparedKind& kind,
+                                               std::optional<pid_t> beside,
                                                const sys::Interrupt& interrupt) {
-    HANARE_TRY_ASSIGN(sys::Child child,
-                      sys::Child::start({"hanare", "bench", "fabric", "--compared", kind.system},
-                                        sys::Child::Input::kFromUs));
+    std::vector<std::string> arguments = {"hanare", "bench", "fabric", "--compared", kind.system};
+    if (beside) arguments.insert(arguments.end(), {"--beside", std::to_string(*beside)});
+    HANARE_TRY_ASSIGN(sys::Child child, sys::Child::start(arguments, sys::Child::Input::kFromUs));
     WorkerLines lines(child.output_fd(), interrupt.fd());
     ComparedProgram program(kind, std::move(child), std::move(lines));
     HANARE_TRY_ASSIGN(const std::string line, program.next_line());
@@ -212,19 +222,20 @@ Result<std::vector<double>> ComparedProgram::get_from_busy(uint32_t gets) {
     return fail(HANARE_STATUS_INTERNAL, "%s: %.100s", system(), line.c_str());
 }
 
-Error become_compared(const std::string& system) {
+Error become_compared(const std::string& system, const std::optional<std::string>& beside) {
     const auto* const kind = std::ranges::find_if(
         kKinds, [&](const ComparedKind& each) { return each.system == system; });
     if (kind == std::end(kKinds)) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system %.50s", system.c_str()).error();
     }
-    choose_transports();
+    choose_transports(beside);
     const std::string program = path_of(*kind).string();
     if (kind->launcher == nullptr) return sys::become_program({program}, SIGKILL);
     const Result<std::string> launcher = sys::find_program(kind->launcher);
     if (!launcher) return launcher.error();
     std::vector<std::string> arguments = {*launcher, "-n", "2"};
-    if (system == "mpi_openmpi") arguments = openmpi_arguments(*launcher);
+    if (system == "mpi_openmpi")
+        arguments = openmpi_arguments(*launcher, beside ? kVethNetwork : kLoopbackDevice);
     arguments.push_back(program);
     // Its other processes end with it, and the files that it has made are removed.
     return sys::become_program(arguments, SIGTERM);

@@ -5,6 +5,8 @@
 // Used by the main thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,7 +43,9 @@ std::string compared_names();
 
 class ComparedProgram {
 public:
-    static Result<ComparedProgram> start(const ComparedKind& kind, const sys::Interrupt& interrupt);
+    // Its target is in the network of that process, if there is one (fabric_network.hpp).
+    static Result<ComparedProgram> start(const ComparedKind& kind, std::optional<pid_t> beside,
+                                         const sys::Interrupt& interrupt);
     ComparedProgram(ComparedProgram&&) = default;
     // Its launcher clears away what it has made.
     ~ComparedProgram();
@@ -64,6 +68,6 @@ private:
 };
 
 // What the child of start() does: becomes the program, or its launcher.
-Error become_compared(const std::string& system);
+Error become_compared(const std::string& system, const std::optional<std::string>& beside);
 
 }  // namespace hanare::cli

@@ -15,8 +15,6 @@
 namespace hanare::cli {
 namespace {
 
-constexpr const char* kSourceEnd = "hanare0";
-constexpr const char* kTargetEnd = "hanare1";
 constexpr const char* kSourceAddress = "192.0.2.1/24";
 constexpr const char* kTargetAddress = "192.0.2.2/24";
 constexpr const char* kSourcePlainAddress = "127.77.0.1/24";
@@ -46,7 +44,9 @@ Result<void> run(const std::string& name, std::vector<std::string> arguments) {
 
 Result<void> run_ip(std::vector<std::string> arguments) { return run("ip", std::move(arguments)); }
 
-const char* name_of(NetworkEnd end) { return end == NetworkEnd::kSource ? kSourceEnd : kTargetEnd; }
+const char* name_of(NetworkEnd end) {
+    return end == NetworkEnd::kSource ? kVethSourceDevice : kVethTargetDevice;
+}
 
 Result<void> set_up(const char* end, const char* address) {
     HANARE_TRY(run_ip({"address", "add", address, "dev", end}));
@@ -62,12 +62,12 @@ Result<void> enter_bench_network() {
 }
 
 Result<void> join_target(pid_t target) {
-    HANARE_TRY(run_ip({"link", "add", kSourceEnd, "type", "veth", "peer", "name", kTargetEnd,
-                       "netns", std::to_string(target)}));
-    return set_up(kSourceEnd, kSourceAddress);
+    HANARE_TRY(run_ip({"link", "add", kVethSourceDevice, "type", "veth", "peer", "name",
+                       kVethTargetDevice, "netns", std::to_string(target)}));
+    return set_up(kVethSourceDevice, kSourceAddress);
 }
 
-Result<void> join_source() { return set_up(kTargetEnd, kTargetAddress); }
+Result<void> join_source() { return set_up(kVethTargetDevice, kTargetAddress); }
 
 Result<void> open_to_everybody(NetworkEnd end) {
     // Else all of 127/8 is the loopback interface's.

@@ -21,6 +21,12 @@ inline constexpr const char* kVethTargetHost = "192.0.2.2";
 // The target as well, after open_to_everybody().
 inline constexpr const char* kVethPlainHost = "127.77.0.2";
 
+// The interfaces of the two.
+inline constexpr const char* kVethSourceDevice = "hanare0";
+inline constexpr const char* kVethTargetDevice = "hanare1";
+// All addresses there.
+inline constexpr const char* kVethNetwork = "192.0.2.0/24";
+
 // The source, before it starts the target; the target, first of all.
 Result<void> enter_bench_network();
 // The source: lays the pair between itself and the target, which is in its network by now.

@@ -7,11 +7,13 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/compared/compared_system.hpp"
+#include "bench/compared/networks.hpp"
 
 namespace hanare::bench {
 namespace {
@@ -97,21 +99,45 @@ private:
     std::vector<MPI_Request> requests_;
 };
 
+using Name = std::array<char, 60>;
+
+// Where the target waits for the source.
+Name name_of_target() {
+    Name name = {};
+    std::snprintf(name.data(), name.size(), "@hanare-bench-mpi-%d", getpid());
+    return name;
+}
+
+// Of a target: it listens where the source is, and goes to its network.  Of a source: nothing.
+Result<sys::FileDescriptor> prepare(int rank) {
+    if (rank != kTarget) return sys::FileDescriptor();
+    HANARE_TRY_ASSIGN(sys::FileDescriptor listener, Control::listen(name_of_target().data()));
+    HANARE_TRY(enter_target_network());
+    return listener;
+}
+
+// The rank that this will be, as the launchers of Open MPI and MPICH say.
+int rank_of_launcher() {
+    for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+        if (const char* const rank = std::getenv(name)) return std::atoi(rank);
+    }
+    return kSource;
+}
+
 // The source learns from the target where they meet.
-Result<Control> meet(int rank) {
-    std::array<char, 60> name = {};
+Result<Control> meet(int rank, const sys::FileDescriptor& listener) {
+    Name name = {};
     if (rank == kSource) {
         MPI_Recv(name.data(), name.size(), MPI_CHAR, kTarget, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         return Control::connect(name.data());
     }
-    std::snprintf(name.data(), name.size(), "@hanare-bench-mpi-%d", getpid());
-    HANARE_TRY_ASSIGN(const sys::FileDescriptor listener, Control::listen(name.data()));
+    name = name_of_target();
     MPI_Send(name.data(), name.size(), MPI_CHAR, kSource, 0, MPI_COMM_WORLD);
     return Control::accept(listener);
 }
 
-Result<void> take_part(int rank) {
-    HANARE_TRY_ASSIGN(Control control, meet(rank));
+Result<void> take_part(int rank, const sys::FileDescriptor& listener) {
+    HANARE_TRY_ASSIGN(Control control, meet(rank, listener));
     MpiSystem system(rank);
     if (rank == kTarget) return be_target(system, control);
     const Result<void> result = be_source(system, control);
@@ -125,6 +151,9 @@ Result<void> take_part(int rank) {
 }  // namespace hanare::bench
 
 int main(int argc, char** argv) {
+    // Networks are looked for in MPI_Init.
+    const auto listener = hanare::bench::prepare(hanare::bench::rank_of_launcher());
+    if (!listener) return hanare::bench::exit_status_of(std::unexpected(listener.error()));
     MPI_Init(&argc, &argv);
     int rank = 0;
     int ranks = 0;
@@ -134,7 +163,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s: for two processes, not %d\n", argv[0], ranks);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    const int status = hanare::bench::exit_status_of(hanare::bench::take_part(rank));
+    const int status = hanare::bench::exit_status_of(hanare::bench::take_part(rank, *listener));
     MPI_Finalize();
     return status;
 }

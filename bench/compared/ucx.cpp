@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/compared/compared_system.hpp"
+#include "bench/compared/networks.hpp"
 #include "sys/event.hpp"
 #include "sys/process_end.hpp"
 
@@ -193,6 +194,7 @@ private:
 
 Result<void> serve(const std::string& name) {
     HANARE_TRY_ASSIGN(Control control, Control::connect(name));
+    HANARE_TRY(enter_target_network());
     UcxTarget target;
     HANARE_TRY(target.open(control));
     return be_target(target, control);

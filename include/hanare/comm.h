@@ -67,12 +67,19 @@ typedef struct hanare_comm_options {
 #define HANARE_COMM_NO_SPIN 0x1u
 /* Over sockets also between tasks of one machine, which else have each other's memory. */
 #define HANARE_COMM_NO_SHARED_MEMORY 0x2u
+/* By UCX (libucp.so.0) to memory of hanare_comm_allocate that is exposed as a whole, between tasks
+ * that both have this flag, where UCX puts, gets and does fetch-ops without the other task's part
+ * in it: its shared memory, and, untried, network adapters with RDMA.  All else goes as without.
+ * The variable HANARE_COMM_UCX=1 does the same without a change of the program; UCX_TLS chooses
+ * UCX's transports.  UCX looks at no keys and encrypts nothing: who can connect to a task reaches
+ * all such memory of it.  NOT_SUPPORTED: UCX is not here, or this library was built without. */
+#define HANARE_COMM_UCX 0x4u
 
 /* Joins the job that the environment speaks of: `hanare launch`, PMIx, PMI-1, Slurm; without any of
  * these this task is alone.  `options` may be NULL.  Once in a process: BUSY afterwards, also after
  * hanare_comm_close.  Does not wait for the other tasks.  Starts two threads, which serve the
- * others while this task computes. Errors: TIMEOUT, PEER_LOST (who started the job does not
- * answer), SYSTEM. */
+ * others while this task computes; with UCX a third.  Errors: TIMEOUT, PEER_LOST (who started the
+ * job does not answer), SYSTEM, NOT_SUPPORTED. */
 HANARE_API hanare_status hanare_comm_open(const hanare_comm_options *options, hanare_comm **comm);
 
 /* Ends it: what is exposed is so no more, and this task is lost to the others; a barrier before

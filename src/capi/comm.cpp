@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "fabric/fifo.hpp"
+#include "job/environment.hpp"
 #include "job/word_wait.hpp"
 #include "sys/clock.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int kOpenMs = 30'000;
 constexpr uint32_t kSpinUs = 50;
-constexpr uint32_t kFlags = HANARE_COMM_NO_SPIN | HANARE_COMM_NO_SHARED_MEMORY;
+constexpr uint32_t kFlags = HANARE_COMM_NO_SPIN | HANARE_COMM_NO_SHARED_MEMORY | HANARE_COMM_UCX;
 constexpr fabric::Rights kRights = HANARE_RIGHT_READ | HANARE_RIGHT_WRITE | HANARE_RIGHT_FETCH_OP |
                                    HANARE_RIGHT_PUSH | HANARE_RIGHT_POP;
 static_assert(HANARE_RIGHT_READ == fabric::kRead && HANARE_RIGHT_WRITE == fabric::kWrite &&
@@ -33,6 +34,15 @@ uint32_t spin_us_of(const hanare_comm_options& options, uint32_t tasks) {
     return std::thread::hardware_concurrency() / 2 >= tasks ? kSpinUs : 0;
 }
 
+// Also without a change of the program.
+Result<bool> wants_ucx(const hanare_comm_options& options) {
+    if ((options.flags & HANARE_COMM_UCX) != 0) return true;
+    const Result<uint32_t> said = job::number_variable(job::kUcxVariable, 0, 1);
+    if (said) return *said == 1;
+    if (said.error().status == HANARE_STATUS_NOT_FOUND) return false;
+    return std::unexpected(said.error());
+}
+
 Result<hanare_comm*> open_comm(const hanare_comm_options* given) {
     HANARE_TRY_ASSIGN(const auto options, copy_options("hanare_comm_open", given));
     if ((options.flags & ~kFlags) != 0) {
@@ -42,6 +52,7 @@ Result<hanare_comm*> open_comm(const hanare_comm_options* given) {
     if (const hanare_comm* const comm = opened.load(); comm != nullptr) {
         HANARE_TRY(comm->communicator->check_process());
     }
+    HANARE_TRY_ASSIGN(const bool uses_ucx, wants_ucx(options));
     if (has_joined.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "hanare_comm_open: a process joins its job once");
     }
@@ -51,7 +62,8 @@ Result<hanare_comm*> open_comm(const hanare_comm_options* given) {
     const job::Communicator::Settings settings = {
         .spin_us = spin_us_of(options, comm->job->size()),
         .timeout_ms = timeout_ms,
-        .uses_shared_memory = (options.flags & HANARE_COMM_NO_SHARED_MEMORY) == 0};
+        .uses_shared_memory = (options.flags & HANARE_COMM_NO_SHARED_MEMORY) == 0,
+        .uses_ucx = uses_ucx};
     HANARE_TRY_ASSIGN(comm->communicator, job::Communicator::open(*comm->job, settings));
     HANARE_TRY_ASSIGN(comm->group, job::Group::open(*comm->communicator));
     opened.store(comm.get());

@@ -37,7 +37,7 @@ bool is_of_the_project(std::string_view name) {
         "HANARE_NO_BOOTSTRAP", "HANARE_OS_RELEASE", "HANARE_BINARY", "HANARE_RANK",
         "HANARE_SIZE",         "HANARE_RENDEZVOUS", "HANARE_HOST",   "HANARE_SECRET_FD",
         "HANARE_SECRET_FILE",  "HANARE_CC",         "HANARE_CXX",    "HANARE_FC",
-        "HANARE_PYTHON"};
+        "HANARE_PYTHON",       "HANARE_COMM_UCX"};
     constexpr std::string_view kPrefixes[] = {"HANARE_TEST_", "HANARE_STRESS_", "HANARE_FUZZ_",
                                               "HANARE_RUN_"};
     return std::ranges::find(kNames, name) != std::end(kNames) ||

@@ -15,6 +15,8 @@ Result<std::unique_ptr<UcxContext>> UcxContext::open(const Settings&) {
 
 UcxContext::~UcxContext() = default;
 
+UcxMemory::~UcxMemory() = default;
+
 }  // namespace hanare::fabric
 
 #endif

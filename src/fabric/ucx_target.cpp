@@ -91,18 +91,17 @@ Result<void> UcxTarget::fill_header() {
 
 // ---- regions
 
-Result<UcxTarget::Exposed> UcxTarget::expose(size_t bytes, Rights rights) {
+Result<uint32_t> UcxTarget::expose(UcxMemory& memory, Rights rights) {
     const std::lock_guard guard(lock_);
-    HANARE_TRY_ASSIGN(std::unique_ptr<UcxMemory> memory, UcxMemory::allocate(context_, bytes));
-    const std::span<std::byte> all(memory->address(), bytes);
-    HANARE_TRY_ASSIGN(const uint32_t number, regions_.expose(all, rights));
-    const Result<void> published = publish(number, rights, *memory);
+    HANARE_TRY_ASSIGN(const uint32_t number,
+                      regions_.expose({memory.address(), memory.bytes()}, rights));
+    const Result<void> published = publish(number, rights, memory);
     if (!published) {
         (void)regions_.conceal(number);
         return std::unexpected(published.error());
     }
-    exposed_[number] = {std::move(memory), rights};
-    return Exposed{number, all};
+    exposed_[number] = {&memory, rights};
+    return number;
 }
 
 Result<void> UcxTarget::publish(uint32_t region, Rights rights, const UcxMemory& memory) {

@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 
 #include "base/result.hpp"
 #include "fabric/exposed_regions.hpp"
@@ -35,14 +34,10 @@ public:
     // For sources (UcxLink::Settings).
     Capability card() const noexcept { return card_capability_; }
 
-    struct Exposed {
-        uint32_t region = 0;
-        std::span<std::byte> memory;  // until conceal()
-    };
-    // Memory of UCX, zeros at first.
-    Result<Exposed> expose(size_t bytes, Rights rights);
-    // As those of ExposedRegions, which do not know of UCX: such regions are revoked and concealed
-    // here.  What is written to the memory while it is revoked may be lost; after an error the
+    // As those of ExposedRegions, which do not know of UCX: such regions are exposed, revoked and
+    // concealed here.  All of the memory, which stays until then.
+    Result<uint32_t> expose(UcxMemory& memory, Rights rights);
+    //   What is written to the memory while it is revoked may be lost; after an error the
     // region cannot be reached by UCX any more.
     Result<void> revoke(uint32_t region);
     Result<void> conceal(uint32_t region);
@@ -67,7 +62,7 @@ private:
     }
 
     struct Region {
-        std::unique_ptr<UcxMemory> memory;
+        UcxMemory* memory = nullptr;
         Rights rights = 0;
     };
 

@@ -90,7 +90,8 @@ public:
     explicit ServingTarget(const std::string& transports)
         : context_(UcxContext::open({.transports = transports}).value()),
           target_(UcxTarget::open(*context_, regions_).value()),
-          exposed_(target_->expose(kBytes, kUsual).value()),
+          memory_(UcxMemory::allocate(*context_, kBytes).value()),
+          exposed_(target_->expose(*memory_, kUsual).value()),
           service_(TcpService::open({.host = "127.0.0.1", .spin_us = 20}, regions_).value()) {
         EXPECT_EQ(Fifo::format(queue_), HANARE_STATUS_OK);
         plain_region_ = regions_.expose(plain_, kUsual).value();
@@ -108,11 +109,12 @@ public:
         char order = 0;
         while (read(STDIN_FILENO, &order, 1) == 1) {
             if (order == 'r') {
-                EXPECT_TRUE(target_->revoke(exposed_.region));
+                EXPECT_TRUE(target_->revoke(exposed_));
             }
             if (order == 'c') {
-                EXPECT_TRUE(target_->conceal(exposed_.region));
-                exposed_ = target_->expose(kBytes, kUsual).value();
+                EXPECT_TRUE(target_->conceal(exposed_));
+                memory_ = UcxMemory::allocate(*context_, kBytes).value();
+                exposed_ = target_->expose(*memory_, kUsual).value();
             }
             say();
         }
@@ -124,11 +126,11 @@ private:
     void say() const {
         Greeting greeting = {.port = service_->port(),
                              .card = target_->card(),
-                             .all = regions_.capability(exposed_.region, kUsual).value(),
-                             .read_only = regions_.capability(exposed_.region, kRead).value(),
+                             .all = regions_.capability(exposed_, kUsual).value(),
+                             .read_only = regions_.capability(exposed_, kRead).value(),
                              .plain = regions_.capability(plain_region_, kUsual).value(),
                              .queue = regions_.capability(queue_region_, kPush | kPop).value()};
-        std::memcpy(&greeting.first_word, exposed_.memory.data(), sizeof greeting.first_word);
+        std::memcpy(&greeting.first_word, memory_->address(), sizeof greeting.first_word);
         const std::string line = line_of(greeting);
         ASSERT_EQ(write(STDOUT_FILENO, line.data(), line.size()),
                   static_cast<ssize_t>(line.size()));
@@ -137,7 +139,8 @@ private:
     ExposedRegions regions_;
     std::unique_ptr<UcxContext> context_;
     std::unique_ptr<UcxTarget> target_;
-    UcxTarget::Exposed exposed_;
+    std::unique_ptr<UcxMemory> memory_;
+    uint32_t exposed_;
     std::unique_ptr<TcpService> service_;
     std::vector<std::byte> plain_ = std::vector<std::byte>(4096);
     alignas(Fifo::kAlignment) std::array<std::byte, 4096> queue_{};

@@ -9,7 +9,7 @@ namespace hanare::job {
 namespace {
 
 constexpr uint32_t kMagic = 0x6472'4148;  // "HArd"
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kVersion = 2;
 
 // Little-endian, as everything that tasks tell each other; host and local
 // address follow.
@@ -20,8 +20,9 @@ struct Head {
     uint32_t host_bytes = 0;
     uint32_t local_bytes = 0;
     ControlKeys control;
+    fabric::Capability ucx;
 };
-static_assert(sizeof(Head) == 16 + 3 * sizeof(fabric::Capability));
+static_assert(sizeof(Head) == 16 + 4 * sizeof(fabric::Capability));
 
 }  // namespace
 
@@ -34,7 +35,8 @@ Result<std::vector<std::byte>> Card::bytes() const {
     const Head head = {.port = port,
                        .host_bytes = static_cast<uint32_t>(host.size()),
                        .local_bytes = static_cast<uint32_t>(local_address.size()),
-                       .control = control};
+                       .control = control,
+                       .ucx = ucx};
     std::vector<std::byte> bytes(sizeof head + text.size());
     std::memcpy(bytes.data(), &head, sizeof head);
     std::memcpy(bytes.data() + sizeof head, text.data(), text.size());
@@ -61,6 +63,7 @@ Result<Card> Card::parse(std::span<const std::byte> bytes) {
     Card card;
     card.port = head.port;
     card.control = head.control;
+    card.ucx = head.ucx;
     const auto* const text = reinterpret_cast<const char*>(bytes.data() + sizeof head);
     card.host.assign(text, head.host_bytes);
     card.local_address.assign(text + head.host_bytes, head.local_bytes);

@@ -20,6 +20,7 @@ struct Card {
     // Where tasks of the same machine reach it; empty: as the others do.
     std::string local_address;
     ControlKeys control;
+    fabric::Capability ucx;  // the card of UCX; of no rights: it is not used
 
     // LIMIT: the host's name is too long for a card.
     Result<std::vector<std::byte>> bytes() const;

@@ -13,6 +13,7 @@ Card some_card() {
     card.control.words.key.words[1] = 5;
     card.control.forwards.epoch = 6;
     card.control.collectives.region = 7;
+    card.ucx.rights = fabric::kRead;
     return card;
 }
 
@@ -26,6 +27,7 @@ TEST(Card, ComesBackAsItWas) {
     EXPECT_EQ(card.control.words.key.words[1], 5u);
     EXPECT_EQ(card.control.forwards.epoch, 6u);
     EXPECT_EQ(card.control.collectives.region, 7u);
+    EXPECT_EQ(card.ucx.rights, fabric::kRead);
 }
 
 TEST(Card, LongestHost) {
@@ -45,7 +47,7 @@ TEST(Card, NonsenseIsRefused) {
     longer.push_back(std::byte{0});
     EXPECT_EQ(Card::parse(longer).error().status, HANARE_STATUS_CORRUPT);
     auto newer = good;
-    newer[4] = std::byte{2};
+    newer[4] = std::byte{3};
     EXPECT_EQ(Card::parse(newer).error().status, HANARE_STATUS_NOT_SUPPORTED);
 }
 

@@ -49,6 +49,7 @@ Result<Communicator::Handle> Communicator::open(Job& job, const Settings& settin
     }
     HANARE_TRY_ASSIGN(sys::ForkMark mark, sys::ForkMark::make());
     Handle communicator(new Communicator(job, settings, std::move(mark)));
+    if (settings.uses_ucx) HANARE_TRY(communicator->exposures_.use_ucx());
     HANARE_TRY_ASSIGN(communicator->control_,
                       ControlMemory::expose(communicator->exposures_.regions()));
     HANARE_TRY(communicator->serve());
@@ -91,10 +92,12 @@ Result<void> Communicator::serve() {
 
 Result<void> Communicator::publish() {
     if (size_ == 1) return {};
-    const Card card = {.host = job_.host(),
-                       .port = service_->port(),
-                       .local_address = local_address_,
-                       .control = control_->keys()};
+    Card card = {.host = job_.host(),
+                 .port = service_->port(),
+                 .local_address = local_address_,
+                 .control = control_->keys(),
+                 .ucx = {}};
+    if (UcxSide* const ucx = exposures_.ucx(); ucx != nullptr) card.ucx = ucx->card();
     HANARE_TRY_ASSIGN(const std::vector<std::byte> bytes, card.bytes());
     return job_.publish(bytes, settings_.timeout_ms);
 }
@@ -165,6 +168,9 @@ Result<Peer::Way> Communicator::connect(uint32_t rank, int timeout_ms) {
     const uint64_t deadline_ns = deadline_after(timeout_ms);
     HANARE_TRY_ASSIGN(const Card card, card_of(rank, timeout_ms));
     HANARE_TRY_ASSIGN(auto link, link_to(card, ms_until(deadline_ns, timeout_ms)));
+    if (UcxSide* const ucx = exposures_.ucx(); ucx != nullptr && card.ucx.rights != 0) {
+        link = ucx->extend(std::move(link), card.ucx, ms_until(deadline_ns, timeout_ms));
+    }
     return Peer::Way{std::move(link), card.control};
 }
 

@@ -42,6 +42,9 @@ public:
         // Whether tasks of one machine reach each other by way of memory, if both
         // want that.
         bool uses_shared_memory = true;
+        // Whether memory that is allocated for it is reached by UCX, if both want
+        // that, where UCX does not need the target's part in it.
+        bool uses_ucx = false;
     };
     // A child of fork ends nothing.
     struct End {
@@ -50,7 +53,7 @@ public:
     using Handle = std::unique_ptr<Communicator, End>;
 
     // The job lives longer.  Returns when the card is published, not when the
-    // others have.
+    // others have.  NOT_SUPPORTED: UCX is wanted, and is not here.
     static Result<Handle> open(Job& job, const Settings& settings);
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;

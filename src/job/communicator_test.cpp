@@ -11,6 +11,7 @@
 
 #include "fabric/fifo.hpp"
 #include "fabric/local_link.hpp"
+#include "fabric/ucx_link.hpp"
 #include "job/test_job.hpp"
 #include "sys/clock.hpp"
 
@@ -18,11 +19,13 @@ namespace hanare::job {
 namespace {
 
 using fabric::Kind;
+using testing::By;
 using testing::kTestMs;
 using testing::soon;
 using testing::start_process;
 using testing::Table;
 using testing::TableJob;
+using testing::what_lacks;
 
 constexpr size_t kBytes = 256 * 1024;
 
@@ -57,7 +60,7 @@ struct Exposed {
 
 // Two tasks in this process.
 struct Pair {
-    explicit Pair(bool is_secret = false, bool is_local = true) : table(2, is_secret, is_local) {}
+    explicit Pair(By by = By::kMemory, bool is_secret = false) : table(2, is_secret, by) {}
 
     Table table;
     TableJob first{table, 0};
@@ -104,19 +107,26 @@ void use_all_kinds(Communicator& source, uint32_t rank, Exposed& target) {
     EXPECT_EQ(status_of(source.carry_out(rank, none)), HANARE_STATUS_EMPTY);
 }
 
-TEST(Communicator, EveryKindOfOperation) {
+class CommunicatorBy : public ::testing::TestWithParam<By> {
+protected:
+    void SetUp() override {
+        if (const std::string why = what_lacks(GetParam()); !why.empty()) GTEST_SKIP() << why;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(All, CommunicatorBy, ::testing::ValuesIn(testing::kAllWays),
+                         [](const auto& by) { return testing::name_of(by.param); });
+
+TEST_P(CommunicatorBy, EveryKindOfOperation) {
     for (const bool is_secret : {false, true}) {
-        for (const bool is_local : {false, true}) {
-            Pair pair(is_secret, is_local);
-            // Often enough for regions to be attached to.
-            Exposed target(*pair.b);
-            for (int i = 0; i < 100; ++i) use_all_kinds(*pair.a, 1, target);
-        }
+        Pair pair(GetParam(), is_secret);
+        // Often enough for regions to be attached to.
+        Exposed target(*pair.b);
+        for (int i = 0; i < 100; ++i) use_all_kinds(*pair.a, 1, target);
     }
 }
 
-TEST(Communicator, OnItself) {
-    Pair pair;
+TEST_P(CommunicatorBy, OnItself) {
+    Pair pair(GetParam());
     Exposed target(*pair.a);
     use_all_kinds(*pair.a, 0, target);
 }
@@ -130,8 +140,8 @@ TEST(Communicator, AloneInItsJob) {
     EXPECT_TRUE(alone->flush_all(soon()));
 }
 
-TEST(Communicator, RefusedOperations) {
-    Pair pair;
+TEST_P(CommunicatorBy, RefusedOperations) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     const uint64_t value = 7;
     Call beyond(Kind::kPut, target.key, kBytes - 4);
@@ -156,8 +166,8 @@ TEST(Communicator, RefusedOperations) {
     EXPECT_EQ(target.word(0), value);
 }
 
-TEST(Communicator, MemoryThatIsExposedStays) {
-    Pair pair;
+TEST_P(CommunicatorBy, MemoryThatIsExposedStays) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     auto& exposures = pair.b->exposures();
     EXPECT_EQ(status_of(exposures.free(target.memory.data())), HANARE_STATUS_BUSY);
@@ -226,24 +236,22 @@ TEST(Communicator, WhoWaitsForATaskHoldsUpNoOther) {
     waits.join();
 }
 
-TEST(Communicator, WhoHasClosedIsLost) {
-    for (const bool is_local : {false, true}) {
-        Pair pair(false, is_local);
-        const Exposed target(*pair.b);
-        // Often enough for the region to be attached to.
-        for (int i = 0; i < 100; ++i) {
-            Call add(Kind::kFetch, target.key, 8);
-            ASSERT_TRUE(pair.a->carry_out(1, add));
-        }
-        pair.b.reset();
-        Call late(Kind::kFetch, target.key, 8);
-        EXPECT_EQ(status_of(pair.a->carry_out(1, late)), HANARE_STATUS_PEER_LOST);
-        EXPECT_TRUE(pair.a->flush_all(soon()));
+TEST_P(CommunicatorBy, WhoHasClosedIsLost) {
+    Pair pair(GetParam());
+    const Exposed target(*pair.b);
+    // Often enough for the region to be attached to.
+    for (int i = 0; i < 100; ++i) {
+        Call add(Kind::kFetch, target.key, 8);
+        ASSERT_TRUE(pair.a->carry_out(1, add));
     }
+    pair.b.reset();
+    Call late(Kind::kFetch, target.key, 8);
+    EXPECT_EQ(status_of(pair.a->carry_out(1, late)), HANARE_STATUS_PEER_LOST);
+    EXPECT_TRUE(pair.a->flush_all(soon()));
 }
 
-TEST(Communicator, ManyThreadsConnectOnce) {
-    Pair pair;
+TEST_P(CommunicatorBy, ManyThreadsConnectOnce) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     std::vector<std::thread> threads;
     for (int i = 0; i < 16; ++i) {
@@ -304,16 +312,16 @@ void count_by_callbacks(Communicator& source, uint32_t rank, Exposed& target) {
     for (const Posted& each : operations) EXPECT_TRUE(each.is_complete());
 }
 
-TEST(Communicator, CallbacksThatPost) {
-    Pair pair;
+TEST_P(CommunicatorBy, CallbacksThatPost) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     count_by_callbacks(*pair.a, 1, target);
     Exposed own(*pair.a);
     count_by_callbacks(*pair.a, 0, own);
 }
 
-TEST(Communicator, TestCompletes) {
-    Pair pair;
+TEST_P(CommunicatorBy, TestCompletes) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     Counter counter = {.key = target.key};
     Posted posted;
@@ -334,8 +342,8 @@ TEST(Communicator, TestCompletes) {
     EXPECT_EQ(calls, 1u);
 }
 
-TEST(Communicator, FlushCompletesWhatWasPosted) {
-    Pair pair;
+TEST_P(CommunicatorBy, FlushCompletesWhatWasPosted) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     std::deque<Posted> operations(1000);
     const Counter counter = {.key = target.key};
@@ -351,8 +359,8 @@ TEST(Communicator, FlushCompletesWhatWasPosted) {
     }
 }
 
-TEST(Communicator, OperationsTakeEffectInOrder) {
-    Pair pair;
+TEST_P(CommunicatorBy, OperationsTakeEffectInOrder) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     std::array<uint64_t, 500> values{};
     std::deque<Posted> operations(values.size());
@@ -375,8 +383,8 @@ TEST(Communicator, OperationsTakeEffectInOrder) {
 
 // ---- put and notify
 
-TEST(Communicator, NoticeComesBehindThePut) {
-    Pair pair;
+TEST_P(CommunicatorBy, NoticeComesBehindThePut) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     std::vector<std::byte> data(kBytes / 2, std::byte{0x5a});
     // Behind the range, and before it.
@@ -400,8 +408,8 @@ TEST(Communicator, NoticeComesBehindThePut) {
     }
 }
 
-TEST(Communicator, NoNoticeOfARefusedPut) {
-    Pair pair;
+TEST_P(CommunicatorBy, NoNoticeOfARefusedPut) {
+    Pair pair(GetParam());
     Exposed target(*pair.b);
     const std::vector<std::byte> data(64);
     for (const uint64_t flag : {kBytes - 8, size_t{0}}) {
@@ -426,8 +434,8 @@ TEST(Communicator, NoNoticeOfARefusedPut) {
 // Processes that only serve; what they expose has the key that lies in the
 // shared page.
 struct Servers {
-    explicit Servers(uint32_t count)
-        : table(count + 1),
+    explicit Servers(uint32_t count, By by = By::kMemory)
+        : table(count + 1, false, by),
           keys(sys::Mapping::reserve_shared(4096).value()),
           end(sys::EventFd::open().value()) {
         for (uint32_t rank = 1; rank <= count; ++rank) {
@@ -531,22 +539,35 @@ TEST(CommunicatorProcesses, StoppedTaskTimesOutAndComesBack) {
     EXPECT_EQ(add_one(*source, 1, servers.key(1)), HANARE_STATUS_OK);
 }
 
-// What tasks of one machine have in common needs no target that runs.
-TEST(CommunicatorProcesses, AllocatedMemoryIsReachedWithoutTheTask) {
-    Servers servers(1);
+// Of memory, which is in common, or UCX's: how soon it is attached to is the link's affair.
+bool is_attached(fabric::Link& link, const fabric::Capability& key) {
+    if (auto* const local = dynamic_cast<fabric::LocalLink*>(&link)) {
+        return local->is_attached(key);
+    }
+#ifdef HANARE_HAVE_UCX
+    if (auto* const by_ucx = dynamic_cast<fabric::UcxLink*>(&link)) {
+        return by_ucx->is_attached(key);
+    }
+#endif
+    return false;
+}
+
+// What is attached to needs no target that runs.
+TEST_P(CommunicatorBy, AllocatedMemoryIsReachedWithoutTheTask) {
+    if (GetParam() == By::kSockets) GTEST_SKIP() << "the task takes part";
+    Servers servers(1, GetParam());
     servers.wait_until_ready();
     TableJob job(servers.table, 0);
-    const auto source = Communicator::open(job, {}).value();
+    const auto source = Communicator::open(job, servers.table.settings()).value();
     const fabric::Capability& key = servers.allocated_key(1);
     uint64_t added = 0;
     const uint64_t until = soon();
-    auto* const local =
-        dynamic_cast<fabric::LocalLink*>(source->way_to(1, until).value()->link.get());
-    ASSERT_NE(local, nullptr);
-    while (!local->is_attached(key) && sys::now_ns() < until) {
+    fabric::Link& link = *source->way_to(1, until).value()->link;
+    while (!is_attached(link, key) && sys::now_ns() < until) {
         ASSERT_EQ(add_one(*source, 1, key), HANARE_STATUS_OK);
         ++added;
     }
+    ASSERT_TRUE(is_attached(link, key));
     kill(servers.processes[0], SIGSTOP);
     int status = 0;
     ASSERT_EQ(waitpid(servers.processes[0], &status, WUNTRACED), servers.processes[0]);
@@ -554,6 +575,34 @@ TEST(CommunicatorProcesses, AllocatedMemoryIsReachedWithoutTheTask) {
     ASSERT_TRUE(source->carry_out(1, look));
     EXPECT_EQ(look.value(), added);
     EXPECT_EQ(add_one(*source, 1, servers.key(1), 100), HANARE_STATUS_TIMEOUT);
+}
+
+// Freed and allocated again, by whichever way others reach it.
+TEST_P(CommunicatorBy, MemoryComesAndGoes) {
+    Pair pair(GetParam());
+    auto& exposures = pair.b->exposures();
+    for (int round = 0; round < 20; ++round) {
+        const Exposed target(*pair.b);
+        for (int i = 0; i < 20; ++i) {
+            ASSERT_EQ(add_one(*pair.a, 1, target.key), HANARE_STATUS_OK);
+        }
+        ASSERT_TRUE(exposures.revoke(target.region));
+        EXPECT_EQ(add_one(*pair.a, 1, target.key), HANARE_STATUS_BAD_KEY);
+        const auto fresh =
+            exposures.capability(target.region, fabric::kAtomic | fabric::kWrite).value();
+        EXPECT_EQ(add_one(*pair.a, 1, fresh), HANARE_STATUS_OK);
+        ASSERT_TRUE(exposures.conceal(target.region));
+        EXPECT_EQ(add_one(*pair.a, 1, fresh), HANARE_STATUS_BAD_KEY);
+        // The memory is the task's still, and can be exposed again, in parts, too.
+        Exposed again(*pair.b, target.memory);
+        const Exposed part(*pair.b, target.memory.first(4096));
+        EXPECT_EQ(add_one(*pair.a, 1, again.key), HANARE_STATUS_OK);
+        EXPECT_EQ(add_one(*pair.a, 1, part.key), HANARE_STATUS_OK);
+        EXPECT_EQ(again.word(0), 23u);
+        ASSERT_TRUE(exposures.conceal(part.region));
+        ASSERT_TRUE(exposures.conceal(again.region));
+        ASSERT_TRUE(exposures.free(target.memory.data()));
+    }
 }
 
 void expect_all_is_forked(Communicator& communicator, const fabric::Capability& key) {

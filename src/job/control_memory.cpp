@@ -12,7 +12,7 @@ namespace {
 Result<fabric::Capability> exposed(fabric::ExposedRegions& regions, ExposableMemory& memory,
                                    fabric::Rights rights) {
     HANARE_TRY_ASSIGN(const uint32_t region,
-                      regions.expose(memory.span(), rights, std::move(memory.file)));
+                      regions.expose(memory.memory, rights, std::move(memory.file)));
     return regions.capability(region, rights);
 }
 

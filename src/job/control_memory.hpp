@@ -62,8 +62,8 @@ public:
     ControlWords& words() noexcept {
         return *reinterpret_cast<ControlWords*>(words_.mapping.address());
     }
-    std::span<std::byte> forwards() noexcept { return forwards_.span(); }
-    std::span<std::byte> collectives() noexcept { return collectives_.span(); }
+    std::span<std::byte> forwards() noexcept { return forwards_.memory; }
+    std::span<std::byte> collectives() noexcept { return collectives_.memory; }
 
 private:
     ControlMemory() = default;

@@ -20,6 +20,7 @@ inline constexpr const char* kSizeVariable = "HANARE_SIZE";
 inline constexpr const char* kRendezvousVariable = "HANARE_RENDEZVOUS";
 // Of every task, whoever started it.
 inline constexpr const char* kHostVariable = "HANARE_HOST";
+inline constexpr const char* kUcxVariable = "HANARE_COMM_UCX";
 inline constexpr const char* kSecretDescriptorVariable = "HANARE_SECRET_FD";
 inline constexpr const char* kSecretFileVariable = "HANARE_SECRET_FILE";
 

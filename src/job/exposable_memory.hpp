@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory that is good for being exposed: of a file without a name, so that
-// tasks of this machine can have it itself.  A child of fork shares it with its
-// parent.
+// tasks of this machine can have it itself, or UCX's.  A child of fork shares
+// it with its parent.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "base/result.hpp"
+#include "job/ucx_side.hpp"
 #include "sys/file.hpp"
 #include "sys/memory.hpp"
 
@@ -17,12 +19,14 @@ namespace hanare::job {
 struct ExposableMemory {
     // Zero-filled.  INVALID_ARGUMENT, NO_MEMORY, SYSTEM.
     static Result<ExposableMemory> allocate(size_t bytes);
+    // Of UCX, which lives longer.
+    static Result<ExposableMemory> allocate_by_ucx(UcxSide& ucx, size_t bytes);
 
-    std::span<std::byte> span() const noexcept { return {mapping.address(), bytes}; }
-
-    sys::Mapping mapping;      // whole pages
-    size_t bytes = 0;          // that were asked for, and that the file has
-    sys::FileDescriptor file;  // for who exposes all of it first
+    std::span<std::byte> memory;
+    sys::Mapping mapping;  // where it lies, if it is not UCX's
+    // For who exposes all of it first: its file, or what it is to UCX.
+    sys::FileDescriptor file;
+    std::unique_ptr<fabric::UcxMemory> of_ucx;
 };
 
 }  // namespace hanare::job

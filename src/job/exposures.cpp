@@ -12,9 +12,16 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) noexcep
 
 }  // namespace
 
+Result<void> Exposures::use_ucx() {
+    HANARE_TRY_ASSIGN(ucx_, UcxSide::open(regions_));
+    return {};
+}
+
 Result<std::span<std::byte>> Exposures::allocate(size_t bytes) {
-    HANARE_TRY_ASSIGN(ExposableMemory made, ExposableMemory::allocate(bytes));
-    const std::span memory = made.span();
+    HANARE_TRY_ASSIGN(ExposableMemory made, ucx_ == nullptr
+                                                ? ExposableMemory::allocate(bytes)
+                                                : ExposableMemory::allocate_by_ucx(*ucx_, bytes));
+    const std::span memory = made.memory;
     const std::lock_guard guard(lock_);
     allocated_.emplace(memory.data(), std::move(made));
     return memory;
@@ -26,7 +33,7 @@ Result<void> Exposures::free(const void* address) {
     if (found == allocated_.end()) {
         return fail(HANARE_STATUS_NOT_FOUND, "%p was not allocated here", address);
     }
-    const std::span<const std::byte> memory = found->second.span();
+    const std::span<const std::byte> memory = found->second.memory;
     for (const auto& [region, exposure] : exposed_) {
         if (!overlap(exposure.memory, memory)) continue;
         return fail(HANARE_STATUS_BUSY, "%p: still exposed as region %u", address, region);
@@ -37,13 +44,17 @@ Result<void> Exposures::free(const void* address) {
 
 Result<uint32_t> Exposures::expose(std::span<std::byte> memory, fabric::Rights rights) {
     const std::lock_guard guard(lock_);
-    // Revoking gives the memory another file: only the first region that is all
-    // of it has the file.
-    sys::FileDescriptor file;
-    if (const auto found = allocated_.find(memory.data());
-        found != allocated_.end() && found->second.bytes == memory.size()) {
-        file = std::move(found->second.file);
+    // Revoking gives the memory other pages: only the first region that is all
+    // of it has the file, or is UCX's.
+    const auto found = allocated_.find(memory.data());
+    const bool is_whole = found != allocated_.end() && found->second.memory.size() == memory.size();
+    if (is_whole && found->second.of_ucx != nullptr) {
+        HANARE_TRY_ASSIGN(const uint32_t region, ucx_->expose(*found->second.of_ucx, rights));
+        exposed_[region] = {.memory = memory, .of_ucx = std::move(found->second.of_ucx)};
+        return region;
     }
+    sys::FileDescriptor file;
+    if (is_whole) file = std::move(found->second.file);
     HANARE_TRY_ASSIGN(const uint32_t region, regions_.expose(memory, rights, std::move(file)));
     exposed_[region] = {.memory = memory};
     return region;
@@ -64,27 +75,40 @@ Result<fabric::Capability> Exposures::capability(uint32_t region, fabric::Rights
 Result<void> Exposures::revoke(uint32_t region) {
     const std::lock_guard guard(lock_);
     HANARE_TRY(check_exposed(region));
-    Result<void> revoked = regions_.revoke(region);
-    // It is concealed then.
-    if (!revoked) exposed_.erase(region);
+    const bool is_of_ucx = exposed_[region].of_ucx != nullptr;
+    Result<void> revoked = is_of_ucx ? ucx_->revoke(region) : regions_.revoke(region);
+    if (revoked) return {};
+    // After an error it is concealed.
+    if (is_of_ucx) (void)ucx_->conceal(region);
+    forget(region, {});
     return revoked;
 }
 
 Result<void> Exposures::conceal(uint32_t region) {
     const std::lock_guard guard(lock_);
     HANARE_TRY(check_exposed(region));
-    if (exposed_[region].holders != 0) {
+    const Exposure& exposure = exposed_[region];
+    if (exposure.holders != 0) {
         return fail(HANARE_STATUS_BUSY, "region %u: a window needs it", region);
     }
     sys::FileDescriptor file;
-    Result<void> concealed = regions_.conceal(region, &file);
-    // For who exposes the memory again.
-    if (const auto found = allocated_.find(exposed_[region].memory.data());
-        file.is_open() && found != allocated_.end()) {
-        found->second.file = std::move(file);
-    }
-    exposed_.erase(region);
+    Result<void> concealed =
+        exposure.of_ucx != nullptr ? ucx_->conceal(region) : regions_.conceal(region, &file);
+    forget(region, std::move(file));
     return concealed;
+}
+
+// What it had of the memory is for who exposes that again.
+void Exposures::forget(uint32_t region, sys::FileDescriptor file) {
+    const auto exposed = exposed_.find(region);
+    if (const auto found = allocated_.find(exposed->second.memory.data());
+        found != allocated_.end()) {
+        if (file.is_open()) found->second.file = std::move(file);
+        if (exposed->second.of_ucx != nullptr) {
+            found->second.of_ucx = std::move(exposed->second.of_ucx);
+        }
+    }
+    exposed_.erase(exposed);
 }
 
 Result<std::span<std::byte>> Exposures::hold(uint32_t region) {

@@ -7,17 +7,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 
 #include "base/result.hpp"
 #include "fabric/exposed_regions.hpp"
 #include "job/exposable_memory.hpp"
+#include "job/ucx_side.hpp"
 
 namespace hanare::job {
 
 class Exposures {
 public:
+    // From now on memory is allocated so that others reach it by UCX.  Once,
+    // before anything is allocated.  NOT_SUPPORTED.
+    Result<void> use_ucx();
+    // Null: it is not used.
+    UcxSide* ucx() noexcept { return ucx_.get(); }
+
     // Zero-filled, in whole pages.  INVALID_ARGUMENT, NO_MEMORY.
     Result<std::span<std::byte>> allocate(size_t bytes);
     // What allocate() gave.  NOT_FOUND; BUSY: some of it is exposed.
@@ -40,10 +48,13 @@ private:
     struct Exposure {
         std::span<std::byte> memory;
         uint32_t holders = 0;
+        std::unique_ptr<fabric::UcxMemory> of_ucx = nullptr;  // exposed by UCX, too
     };
     Result<void> check_exposed(uint32_t region) const;
+    void forget(uint32_t region, sys::FileDescriptor file);
 
     fabric::ExposedRegions regions_;
+    std::unique_ptr<UcxSide> ucx_;
     mutable std::mutex lock_;
     std::map<uint32_t, Exposure> exposed_;                   // under lock_
     std::map<const std::byte*, ExposableMemory> allocated_;  // under lock_

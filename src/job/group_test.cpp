@@ -17,12 +17,14 @@
 namespace hanare::job {
 namespace {
 
+using testing::By;
 using testing::kTestMs;
 using testing::run_threads;
 using testing::soon;
 using testing::start_process;
 using testing::Table;
 using testing::Task;
+using testing::what_lacks;
 
 constexpr uint32_t kSizes[] = {1, 2, 3, 7, 16, 64};
 
@@ -36,13 +38,24 @@ hanare_status status_of(const Result<void>& result) {
     return result ? HANARE_STATUS_OK : result.error().status;
 }
 
-// How many tasks, and whether they use shared memory.
-class GroupOf : public ::testing::TestWithParam<std::tuple<uint32_t, bool>> {
+// How many tasks, and by what they reach each other.
+class GroupOf : public ::testing::TestWithParam<std::tuple<uint32_t, By>> {
 protected:
+    void SetUp() override {
+        if (const std::string why = what_lacks(std::get<1>(GetParam())); !why.empty()) {
+            GTEST_SKIP() << why;
+        }
+    }
+
     Table table{std::get<0>(GetParam()), false, std::get<1>(GetParam())};
 };
 INSTANTIATE_TEST_SUITE_P(Sizes, GroupOf,
-                         ::testing::Combine(::testing::ValuesIn(kSizes), ::testing::Bool()));
+                         ::testing::Combine(::testing::ValuesIn(kSizes),
+                                            ::testing::Values(By::kMemory, By::kSockets)));
+INSTANTIATE_TEST_SUITE_P(SizesByUcx, GroupOf,
+                         ::testing::Combine(::testing::Values(2, 7),
+                                            ::testing::Values(By::kUcxAndMemory,
+                                                              By::kUcxAndSockets)));
 
 TEST_P(GroupOf, NobodyLeavesABarrierBeforeAllHaveCome) {
     std::atomic<uint32_t> arrived{0};
@@ -540,7 +553,7 @@ void expect_good_ends(const std::vector<pid_t>& processes) {
 // Its word has come, and it is stopped; what it has to be told waits behind long puts.
 TEST(GroupProcesses, BarrierWithAStoppedTaskIsPassedAgain) {
     constexpr size_t kBytes = 64 * 1024 * 1024;
-    Table table(2, false, false);
+    Table table(2, false, By::kSockets);
     const auto share = [](Task& task, std::span<std::byte> memory) {
         Exposures& exposures = task.communicator->exposures();
         const uint32_t region = exposures.expose(memory, fabric::kAllRights).value();

@@ -4,14 +4,17 @@
 // were forked later, share.  Included by *_test.cpp only.
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "fabric/ucx_context.hpp"
 #include "job/communicator.hpp"
 #include "job/group.hpp"
 #include "job/job.hpp"
@@ -24,12 +27,36 @@ namespace hanare::job::testing {
 inline constexpr int kTestMs = 60'000;
 inline uint64_t soon() { return deadline_after(kTestMs); }
 
+// By what the tasks of a job reach each other.
+enum class By : uint8_t { kMemory, kSockets, kUcxAndMemory, kUcxAndSockets };
+inline constexpr std::array kAllWays = {By::kMemory, By::kSockets, By::kUcxAndMemory,
+                                        By::kUcxAndSockets};
+
+inline bool is_by_ucx(By by) { return by == By::kUcxAndMemory || by == By::kUcxAndSockets; }
+
+// Why it cannot be tried here; empty: it can.
+inline std::string what_lacks(By by) {
+    if (!is_by_ucx(by)) return "";
+    const auto context = fabric::UcxContext::open({});
+    return context ? "" : context.error().text;
+}
+
+inline std::string name_of(By by) {
+    switch (by) {
+        case By::kMemory: return "Memory";
+        case By::kSockets: return "Sockets";
+        case By::kUcxAndMemory: return "UcxAndMemory";
+        default: return "UcxAndSockets";
+    }
+}
+
 class Table {
 public:
-    explicit Table(uint32_t tasks, bool is_secret = false, bool is_local = true)
+    explicit Table(uint32_t tasks, bool is_secret = false, By by = By::kMemory)
         : memory_(sys::Mapping::reserve_shared(tasks * sizeof(Entry)).value()),
           tasks_(tasks),
-          settings_{.uses_shared_memory = is_local} {
+          settings_{.uses_shared_memory = by == By::kMemory || by == By::kUcxAndMemory,
+                    .uses_ucx = is_by_ucx(by)} {
         for (uint32_t rank = 0; rank < tasks; ++rank) {
             published_.push_back(sys::EventFd::open().value());
         }

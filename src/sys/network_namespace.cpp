@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/network_namespace.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
 
+#include "sys/file.hpp"
 #include "sys/text_file.hpp"
 
 namespace hanare::sys {
@@ -34,6 +36,18 @@ Result<void> enter_own_network() {
     return fail_errno(HANARE_STATUS_PERMISSION, errno,
                       "cannot make a network of its own; it takes root, or user namespaces "
                       "(user.max_user_namespaces, kernel.unprivileged_userns_clone)");
+}
+
+Result<void> enter_network_of(pid_t process) {
+    const std::string path = "/proc/" + std::to_string(process) + "/ns/net";
+    const FileDescriptor network(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!network.is_open()) {
+        return fail_errno(HANARE_STATUS_NOT_FOUND, errno, "the network of process %d",
+                          static_cast<int>(process));
+    }
+    if (setns(network.number(), CLONE_NEWNET) == 0) return {};
+    return fail_errno(HANARE_STATUS_PERMISSION, errno, "cannot enter the network of process %d",
+                      static_cast<int>(process));
 }
 
 }  // namespace hanare::sys

@@ -5,6 +5,8 @@
 // process without other threads.
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/result.hpp"
 
 namespace hanare::sys {
@@ -14,5 +16,8 @@ namespace hanare::sys {
 // with none but its own user in it.  PERMISSION, with what to change, where neither is allowed; the
 // process may be half-way then, and had better end.
 Result<void> enter_own_network();
+
+// From now on it is in the network of another one.  PERMISSION, NOT_FOUND: that has ended.
+Result<void> enter_network_of(pid_t process);
 
 }  // namespace hanare::sys

@@ -174,8 +174,12 @@ API_TEST_SCENARIO(comm_mistakes) {
     hanare_comm_options options = {};
     SCENARIO_CHECK(hanare_comm_open(&options, &comm) == kBad);
     options.struct_size = sizeof options;
-    options.flags = 4;
+    options.flags = 8;
     SCENARIO_CHECK(hanare_comm_open(&options, &comm) == kBad && comm == nullptr);
+    setenv("HANARE_COMM_UCX", "2", 1);
+    SCENARIO_CHECK(hanare_comm_open(nullptr, &comm) == kBad && comm == nullptr);
+    SCENARIO_CHECK(last_error().find("HANARE_COMM_UCX") != std::string::npos);
+    unsetenv("HANARE_COMM_UCX");
     SCENARIO_CHECK(hanare_comm_barrier(nullptr, 0) == kBad);
     SCENARIO_CHECK(hanare_comm_wait(nullptr) == kBad);
     SCENARIO_CHECK(hanare_comm_window_close(nullptr, 0) == kBad);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of communication as jobs of several tasks, below `hanare launch`."""
 
+import ctypes
 import os
 import unittest
 
@@ -20,7 +21,8 @@ class Comm(support.InOwnPlace):
             process.kill()
             process.communicate()
 
-    def run_job(self, name, tasks):
+    def run_job(self, name, tasks, **variables):
+        self.environment.update(variables)
         program = os.path.join(EXAMPLES, f"example_comm_{name}")
         process = self.start("launch", "-n", str(tasks), program)
         self.addCleanup(self.end, process)
@@ -39,6 +41,28 @@ class Comm(support.InOwnPlace):
             for name in NAMES:
                 with self.subTest(name, tasks=tasks):
                     self.run_job(name, tasks)
+
+    def test_by_ucx(self):
+        """With UCX's shared memory; where UCX is not, in one line that says so."""
+        try:
+            ctypes.CDLL("libucp.so.0")
+        except OSError:
+            self.skipTest("there is no libucp.so.0 (libucx0)")
+        for tasks in (1, 2, 4):
+            for name in NAMES:
+                with self.subTest(name, tasks=tasks):
+                    self.run_job(name, tasks, HANARE_COMM_UCX="1")
+
+    def test_transports_of_ucx_that_are_not_there(self):
+        program = os.path.join(EXAMPLES, "example_comm_counter")
+        self.environment.update(HANARE_COMM_UCX="1", UCX_TLS="nonsense")
+        process = self.start("launch", "-n", "1", program)
+        self.addCleanup(self.end, process)
+        output, errors = process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(output, "")
+        self.assertIn("open: HANARE_STATUS_NOT_SUPPORTED", errors)
+        self.assertIn("UCX", errors)
 
 
 if __name__ == "__main__":

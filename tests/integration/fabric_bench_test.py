@@ -197,15 +197,15 @@ class Compared(Bench):
 
 
 class Networks(Bench):
-    def check_veth(self, program=HANARE, **options):
+    def check_veth(self, *arguments, program=HANARE, **options):
         before = os.listdir("/sys/class/net")
         with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
             os.chmod(directory, 0o777)
             path = os.path.join(directory, "results.json")
             result = subprocess.run(
                 [program, "bench", "fabric", "--quick", "--network", "veth", "--cases",
-                 "get_64,get_64k,sweep,passive_target", "--json", path], timeout=60, check=False,
-                env=self.environment, capture_output=True, text=True, **options)
+                 "get_64,get_64k,sweep,passive_target", "--json", path, *arguments], timeout=120,
+                check=False, env=self.environment, capture_output=True, text=True, **options)
             if "cannot make a network" in result.stderr:
                 self.assertEqual(result.stderr.count("\n"), 1)
                 self.skipTest(result.stderr.strip())
@@ -218,14 +218,26 @@ class Networks(Bench):
         self.assertEqual({r["case"] for r in records},
                          {"get_64", "get_64k", "sweep", "passive_target"})
         self.assertEqual(os.listdir("/sys/class/net"), before)
+        return records
 
     def test_veth(self):
         self.check_veth()
 
+    def test_veth_beside_other_systems(self):
+        systems = [system for system in COMPARED if is_built(system)]
+        if not systems:
+            self.skipTest("neither UCX nor MPI was found when this was built")
+        records = self.check_veth("--compare", ",".join(("raw_tcp", *systems)))
+        for case in ("get_64", "get_64k"):
+            measured = {r["system"] for r in records if r["case"] == case and r["metric"] == "time"}
+            self.assertEqual(measured, {"hanare", "raw_tcp", *systems})
+        waited = {r["system"] for r in records if r["case"] == "passive_target"}
+        self.assertGreaterEqual(waited, set(systems))
+
     @unittest.skipIf(os.geteuid() != 0, "this is an ordinary user already")
     def test_veth_as_an_ordinary_user(self):
         with support.reachable_copy(HANARE) as (program, _):
-            self.check_veth(program, **support.AS_NOBODY)
+            self.check_veth(program=program, **support.AS_NOBODY)
 
     def test_killed_or_interrupted(self):
         before = os.listdir("/sys/class/net")

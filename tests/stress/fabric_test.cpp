@@ -2,12 +2,13 @@
 //
 // Order and completion over all engines of the fabric at once: sources, two for each engine, post
 // random operations on the memory of a process of its own, up to 32 at a time and in any mixture of
-// sizes, while others do the same and a region's keys are revoked under them.
+// sizes, while others do the same and regions' keys are revoked under them.
 //
-// Each source owns a range of the region, and knows from its own copy what every get must bring:
+// Each source owns a range of a region, and knows from its own copy what every get must bring:
 // operations of a pair take effect in the order in which they are posted, whatever is under way.
-// All add to one counter, push to one queue with a number that rises, and use memory in turns of
-// which some are revoked.  HANARE_STRESS_STEPS sets the operations of each source,
+// Each adds to the counter of either region, UCX's memory included, pushes to one queue with a
+// number that rises, and uses memory in turns of which some are revoked.  Where there is no UCX,
+// nobody uses it.  HANARE_STRESS_STEPS sets the operations of each source,
 // HANARE_STRESS_SEED the seed; both are printed.
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -33,6 +34,8 @@
 #include "fabric/local_link.hpp"
 #include "fabric/tcp_link.hpp"
 #include "fabric/tcp_service.hpp"
+#include "fabric/ucx_link.hpp"
+#include "fabric/ucx_target.hpp"
 #include "sys/clock.hpp"
 #include "sys/memory.hpp"
 #include "sys/shared_memory.hpp"
@@ -50,8 +53,9 @@ constexpr size_t kDepthMax = 32;
 constexpr size_t kQueueBytes = 64 * kKiB;
 constexpr uint64_t kPatience_ns = 60'000'000'000;
 
-enum class Engine : uint32_t { kTcp, kSealed, kRing, kDirect };
-constexpr std::array kEngines = {Engine::kTcp, Engine::kSealed, Engine::kRing, Engine::kDirect};
+enum class Engine : uint32_t { kTcp, kSealed, kRing, kDirect, kUcx };
+constexpr std::array kEngines = {Engine::kTcp, Engine::kSealed, Engine::kRing, Engine::kDirect,
+                                 Engine::kUcx};
 constexpr uint32_t kSources = kSourcesOfEngine * kEngines.size();
 constexpr size_t kRegionBytes = kSources * kRangeBytes + kOsPageBytes;
 constexpr uint64_t kCounter = kSources * kRangeBytes;
@@ -65,14 +69,28 @@ uint64_t number_from(const char* name, uint64_t otherwise) {
 struct Address {
     uint16_t port = 0;
     uint16_t sealed_port = 0;
+    bool has_ucx = false;
     Capability region;
     Capability queue;
+    Capability card;        // of UCX
+    Capability ucx_region;  // memory of UCX
 };
 
 // The capability that is revoked time and again, as the target hands it out: whole, or not at all.
 struct Handout {
     std::atomic<uint32_t> version{0};  // odd: it is being changed
     Capability capability;
+
+    void set(const Capability& next) {
+        version.fetch_add(1);
+        capability = next;
+        version.fetch_add(1);
+    }
+};
+// Of memory as it is, and of UCX's.
+struct Handouts {
+    Handout plain;
+    Handout ucx;
 };
 
 bool take_from(const Handout& handout, Capability& capability) {
@@ -100,9 +118,62 @@ private:
     const sys::Mapping memory_;
 };
 
-// The target: serves, and revokes the keys of one region time and again, until it is killed.
+constexpr fabric::Rights kUsual = fabric::kRead | fabric::kWrite | fabric::kAtomic;
+constexpr fabric::Rights kFleeting = fabric::kRead | fabric::kWrite;
+
+#ifdef HANARE_HAVE_UCX
+
+// What the target has of UCX; regions live longer.
+class UcxPart {
+public:
+    explicit UcxPart(std::unique_ptr<fabric::UcxContext> context, fabric::ExposedRegions& regions)
+        : context_(std::move(context)),
+          target_(fabric::UcxTarget::open(*context_, regions).value()),
+          memory_(fabric::UcxMemory::allocate(*context_, kRegionBytes).value()),
+          fleeting_(fabric::UcxMemory::allocate(*context_, kRangeBytes).value()),
+          region_(target_->expose(*memory_, kUsual).value()),
+          revoked_(target_->expose(*fleeting_, kFleeting).value()),
+          regions_(regions),
+          connecting_([this] { target_->run(); }) {}
+
+    void tell(Address& address) const {
+        address.has_ucx = true;
+        address.card = target_->card();
+        address.ucx_region = regions_.capability(region_, kUsual).value();
+    }
+    Capability fleeting() const { return regions_.capability(revoked_, kFleeting).value(); }
+    bool revoke() { return target_->revoke(revoked_).has_value(); }
+
+private:
+    std::unique_ptr<fabric::UcxContext> context_;
+    std::unique_ptr<fabric::UcxTarget> target_;
+    std::unique_ptr<fabric::UcxMemory> memory_;
+    std::unique_ptr<fabric::UcxMemory> fleeting_;
+    uint32_t region_;
+    uint32_t revoked_;
+    fabric::ExposedRegions& regions_;
+    std::jthread connecting_;
+};
+
+std::unique_ptr<UcxPart> open_ucx_part(fabric::ExposedRegions& regions) {
+    auto context = fabric::UcxContext::open({});
+    return context ? std::make_unique<UcxPart>(std::move(*context), regions) : nullptr;
+}
+
+#else
+
+struct UcxPart {
+    void tell(Address&) const {}
+    Capability fleeting() const { return {}; }
+    bool revoke() { return true; }
+};
+std::unique_ptr<UcxPart> open_ucx_part(fabric::ExposedRegions&) { return nullptr; }
+
+#endif
+
+// The target: serves, and revokes the keys of some regions time and again, until it is killed.
 [[noreturn]] void serve(int out, const std::string& local_address, const fabric::Secret& secret,
-                        Handout& handout) {
+                        Handouts& handouts) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const Memory memory(kRegionBytes);
     const Memory queue(kQueueBytes);
@@ -110,9 +181,10 @@ private:
     fabric::ExposedRegions regions;
     fabric::Fifo::format(queue.all());
     Address address;
-    address.region = memory.expose(regions, fabric::kRead | fabric::kWrite | fabric::kAtomic);
+    address.region = memory.expose(regions, kUsual);
     address.queue = queue.expose(regions, fabric::kPush | fabric::kPop);
-    constexpr fabric::Rights kFleeting = fabric::kRead | fabric::kWrite;
+    const std::unique_ptr<UcxPart> ucx = open_ucx_part(regions);
+    if (ucx != nullptr) ucx->tell(address);
     const uint32_t revoked = fleeting.expose(regions, kFleeting).region;
     const auto open =
         fabric::TcpService::open(
@@ -127,12 +199,11 @@ private:
     std::jthread one([&] { open->run(); });
     std::jthread two([&] { sealed->run(); });
     for (;;) {
-        handout.version.fetch_add(1);
-        handout.capability = regions.capability(revoked, kFleeting).value();
-        handout.version.fetch_add(1);
+        handouts.plain.set(regions.capability(revoked, kFleeting).value());
+        if (ucx != nullptr) handouts.ucx.set(ucx->fleeting());
         // Not an event: that it may happen at any moment is what it is for.
         usleep(2000);
-        if (!regions.revoke(revoked)) _exit(1);
+        if (!regions.revoke(revoked) || (ucx != nullptr && !ucx->revoke())) _exit(1);
     }
 }
 
@@ -145,10 +216,11 @@ protected:
         int ends[2];
         EXPECT_EQ(pipe(ends), 0);
         child = fork();
-        if (child == 0) serve(ends[1], local_address, secret, handout);
+        if (child == 0) serve(ends[1], local_address, secret, handouts);
         close(ends[1]);
         EXPECT_EQ(read(ends[0], &address, sizeof address), static_cast<ssize_t>(sizeof address));
         close(ends[0]);
+        open_ucx();
     }
     ~FabricStress() override {
         kill(child, SIGKILL);
@@ -168,7 +240,26 @@ protected:
             settings.port = address.sealed_port;
             settings.secret = secret;
         }
-        return fabric::TcpLink::connect(settings).value();
+        std::unique_ptr<fabric::Link> link = fabric::TcpLink::connect(settings).value();
+        return engine == Engine::kUcx ? extend_by_ucx(std::move(link)) : std::move(link);
+    }
+
+    uint64_t counter_of(const Capability& region) const {
+        uint64_t counter = 0;
+        Operation get;
+        get.kind = Kind::kGet;
+        get.capability = region;
+        get.offset = kCounter;
+        get.deadline_ns = sys::now_ns() + kPatience_ns;
+        get.destination = std::as_writable_bytes(std::span(&counter, 1));
+        EXPECT_EQ(connect(Engine::kTcp)->carry_out(get), HANARE_STATUS_OK);
+        return counter;
+    }
+
+    // By which of the engines a source goes; without UCX its place is another one's.
+    Engine engine_of(uint32_t number) const {
+        const Engine engine = kEngines[number % kEngines.size()];
+        return engine == Engine::kUcx && !address.has_ucx ? Engine::kTcp : engine;
     }
 
     const uint64_t seed = number_from("HANARE_STRESS_SEED", std::random_device{}());
@@ -176,19 +267,37 @@ protected:
     const std::string local_address = "@hanare-stress-" + std::to_string(getpid());
     const fabric::Secret secret = fabric::Secret::make().value();
     const sys::Mapping shared = sys::Mapping::reserve_shared(kOsPageBytes).value();
-    Handout& handout = *new (shared.address()) Handout;
+    Handouts& handouts = *new (shared.address()) Handouts;
     Address address;
     pid_t child = 0;
+
+private:
+#ifdef HANARE_HAVE_UCX
+    void open_ucx() {
+        if (address.has_ucx) context_ = fabric::UcxContext::open({}).value();
+    }
+    std::unique_ptr<fabric::Link> extend_by_ucx(std::unique_ptr<fabric::Link> link) const {
+        return fabric::UcxLink::connect(*context_, link, {.card = address.card}).value();
+    }
+    std::unique_ptr<fabric::UcxContext> context_;
+#else
+    void open_ucx() {}
+    std::unique_ptr<fabric::Link> extend_by_ucx(std::unique_ptr<fabric::Link> link) const {
+        return link;
+    }
+#endif
 };
 
 // One thread with a link of its own.
 class Source {
 public:
-    Source(std::unique_ptr<fabric::Link> link, const Address& address, const Handout& handout,
-           uint32_t number, uint64_t seed)
+    // By UCX it uses UCX's memory.
+    Source(std::unique_ptr<fabric::Link> link, bool is_by_ucx, const Address& address,
+           const Handouts& handouts, uint32_t number, uint64_t seed)
         : link_(std::move(link)),
           address_(address),
-          handout_(handout),
+          region_(is_by_ucx ? address.ucx_region : address.region),
+          handout_(is_by_ucx ? handouts.ucx : handouts.plain),
           number_(number),
           prng_(seed + number),
           range_(kRangeBytes) {}
@@ -203,6 +312,7 @@ public:
         while (!flights_.empty()) finish_oldest();
     }
     uint64_t added() const { return added_; }
+    uint64_t added_to_ucx() const { return added_to_ucx_; }
     uint64_t pushed() const { return pushed_; }
     // Operations on the region that is revoked, which went well.
     uint64_t fleeting() const { return fleeting_; }
@@ -227,12 +337,13 @@ private:
         } else if (dice < 12) {
             prepare_get(*flight);
         } else if (dice < 14) {
+            const bool is_to_ucx = address_.has_ucx && prng_.below(2) == 0;
             operation.kind = Kind::kFetch;
-            operation.capability = address_.region;
+            operation.capability = is_to_ucx ? address_.ucx_region : address_.region;
             operation.offset = kCounter;
             operation.operand = 1 + prng_.below(5);
             operation.wakes = prng_.below(4) == 0;
-            added_ += operation.operand;
+            (is_to_ucx ? added_to_ucx_ : added_) += operation.operand;
         } else if (dice < 15) {
             prepare_message(*flight);
         } else {
@@ -245,7 +356,7 @@ private:
         const size_t bytes = prng_.below(8) == 0 ? prng_.below(kRangeBytes / 2) : prng_.below(2000);
         const size_t offset = prng_.below(kRangeBytes - bytes + 1);
         flight.data.resize(bytes);
-        flight.operation.capability = address_.region;
+        flight.operation.capability = region_;
         flight.operation.offset = number_ * kRangeBytes + offset;
     }
     std::span<std::byte> own_copy(const Flight& flight) {
@@ -330,6 +441,7 @@ private:
 
     const std::unique_ptr<fabric::Link> link_;
     const Address address_;
+    const Capability region_;
     const Handout& handout_;
     const uint64_t number_;
     Prng prng_;
@@ -337,6 +449,7 @@ private:
     std::deque<std::unique_ptr<Flight>> flights_;
     size_t depth_ = 8;
     uint64_t added_ = 0;
+    uint64_t added_to_ucx_ = 0;
     uint64_t pushed_ = 0;
     uint64_t fleeting_ = 0;
     uint64_t fleeting_put_ = 0;    // the last word that was tried
@@ -371,8 +484,9 @@ std::array<uint64_t, kSources> take_messages(fabric::Link& link, const Capabilit
 TEST_F(FabricStress, OrderAndCompletion) {
     std::vector<std::unique_ptr<Source>> sources;
     for (uint32_t number = 0; number < kSources; ++number) {
-        sources.push_back(std::make_unique<Source>(connect(kEngines[number % kEngines.size()]),
-                                                   address, handout, number, seed));
+        const Engine engine = engine_of(number);
+        sources.push_back(std::make_unique<Source>(connect(engine), engine == Engine::kUcx, address,
+                                                   handouts, number, seed));
     }
     std::atomic<bool> is_over{false};
     std::array<uint64_t, kSources> taken{};
@@ -389,19 +503,17 @@ TEST_F(FabricStress, OrderAndCompletion) {
     is_over = true;
     consumer.join();
     uint64_t added = 0;
+    uint64_t added_to_ucx = 0;
     for (uint32_t number = 0; number < kSources; ++number) {
         added += sources[number]->added();
+        added_to_ucx += sources[number]->added_to_ucx();
         EXPECT_EQ(taken[number], sources[number]->pushed()) << "of source " << number;
         EXPECT_GT(sources[number]->fleeting(), 0u) << "of source " << number;
     }
-    uint64_t counter = 0;
-    Operation get;
-    get.kind = Kind::kGet;
-    get.capability = address.region;
-    get.offset = kCounter;
-    get.destination = std::as_writable_bytes(std::span(&counter, 1));
-    EXPECT_EQ(connect(Engine::kTcp)->carry_out(get), HANARE_STATUS_OK);
-    EXPECT_EQ(counter, added);
+    EXPECT_EQ(counter_of(address.region), added);
+    if (address.has_ucx) {
+        EXPECT_EQ(counter_of(address.ucx_region), added_to_ucx);
+    }
 }
 
 }  // namespace
