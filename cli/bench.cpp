@@ -123,19 +123,19 @@ void add_bench_dlm(CLI::App& bench) {
     dlm->add_option("--local-percent", flags->percents,
                     "comma-separated local parts of the arrays (default 80,65,40,20,10)");
     dlm->add_option("--blocks", flags->blocks,
-                    "comma-separated block sizes, auto the default one (default 64K,auto,1M)");
+                    "comma-separated block sizes, auto the default one (default auto)");
     dlm->add_option("--stores", flags->stores,
-                    "comma-separated, of file,server (default both; a server of its own over "
-                    "loopback)");
+                    "comma-separated, of file, server (one of its own over loopback), server_10g "
+                    "and server_1g (over a link of so many Gbit/s between two networks) "
+                    "(default file,server,server_10g)");
     dlm->add_option("--systems", flags->systems,
                     "comma-separated, of hanare (built by hanare-cc), run (the plain program "
                     "under hanare run), swap, zram, mmap (a mapped file for the arrays) (default "
                     "hanare,run,swap,mmap)");
-    dlm->add_option("--rounds", flags->rounds, "runs of each; the median counts (default 3)");
+    dlm->add_option("--rounds", flags->rounds, "runs of each; the median counts (default 1)");
     dlm->add_option("--patience", flags->patience_s,
-                    "seconds after which a run is stopped, 1 to 86400 (default 600)");
-    dlm->add_flag("--quick", flags->quick,
-                  "smaller programs, a file store, fewer local parts, one round, patience 60");
+                    "seconds after which a run is stopped, 1 to 86400 (default 60)");
+    dlm->add_flag("--quick", flags->quick, "smaller programs, a file store, fewer local parts");
     dlm->add_option("--resume", flags->resume,
                     "remember each run in this file, and do not run again what is in it");
     dlm->add_option("--json", flags->json, "write the results to this file");

@@ -15,13 +15,12 @@
 
 #include "base/units.hpp"
 #include "bench/dlm_sweep.hpp"
-#include "bench/room.hpp"
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
 #include "cli/dlm_builds.hpp"
 #include "cli/dlm_runs.hpp"
+#include "cli/dlm_servers.hpp"
 #include "cli/json_file.hpp"
-#include "cli/server_process.hpp"
 #include "cli/store_directory.hpp"
 #include "config/rules.hpp"
 #include "sys/guardian.hpp"
@@ -42,20 +41,18 @@ constexpr config::Range kPatienceAllowed_s(1, 86400);
 constexpr config::PowerOfTwoOrAuto kBlocksAllowed(4 * kKiB, 4 * kMiB);
 constexpr const char* kSystems[] = {bench::kDlmHanare, bench::kDlmRun, bench::kDlmSwap,
                                     bench::kDlmZram, bench::kDlmMmap};
-constexpr const char* kStores[] = {"file", "server"};
 
 // What --quick changes.
 struct Extent {
     const char* percents;
-    const char* blocks;
     const char* stores;
-    const char* systems;
-    const char* rounds;
-    const char* patience_s;
 };
-constexpr Extent kFull = {"80,65,40,20,10",       "64K,auto,1M", "file,server",
-                          "hanare,run,swap,mmap", "3",           "600"};
-constexpr Extent kQuick = {"40,10", "auto", "file", "hanare,run,swap,mmap", "1", "60"};
+constexpr Extent kFull = {"80,65,40,20,10", "file,server,server_10g"};
+constexpr Extent kQuick = {"40,10", "file"};
+constexpr const char* kBlocks = "auto";
+constexpr const char* kSystemsUsual = "hanare,run,swap,mmap";
+constexpr const char* kRounds = "1";
+constexpr const char* kPatience_s = "60";
 
 struct Series {
     std::vector<DlmProgram> programs;
@@ -109,19 +106,19 @@ Result<Series> make_series(const DlmFlags& flags) {
                                            bench::default_dlm_programs(flags.quick))));
     HANARE_TRY_ASSIGN(series.percents, parse_percents(flags.percents.value_or(extent.percents)));
     HANARE_TRY_ASSIGN(series.stores,
-                      parse_names("--stores", flags.stores.value_or(extent.stores), kStores));
+                      parse_names("--stores", flags.stores.value_or(extent.stores), kDlmStores));
     HANARE_TRY_ASSIGN(series.systems,
-                      parse_names("--systems", flags.systems.value_or(extent.systems), kSystems));
-    for (const std::string& text : split_list(flags.blocks.value_or(extent.blocks))) {
+                      parse_names("--systems", flags.systems.value_or(kSystemsUsual), kSystems));
+    for (const std::string& text : split_list(flags.blocks.value_or(kBlocks))) {
         HANARE_TRY_ASSIGN(const uint64_t bytes, kBlocksAllowed.parse("--blocks", text));
         series.blocks.push_back(bytes);
     }
     HANARE_TRY_ASSIGN(const uint64_t rounds,
-                      kRoundsAllowed.parse("--rounds", flags.rounds.value_or(extent.rounds)));
+                      kRoundsAllowed.parse("--rounds", flags.rounds.value_or(kRounds)));
     series.rounds = static_cast<int>(rounds);
     HANARE_TRY_ASSIGN(
         series.setting.patience_s,
-        kPatienceAllowed_s.parse("--patience", flags.patience_s.value_or(extent.patience_s)));
+        kPatienceAllowed_s.parse("--patience", flags.patience_s.value_or(kPatience_s)));
     HANARE_TRY_ASSIGN(series.setting.directory, store_directory(options));
     series.setting.engine = config::value_text(options, OptionId::engine);
     return series;
@@ -289,18 +286,6 @@ private:
     size_t all_ = 0;
 };
 
-Result<std::optional<ServerProcess>> start_server(const Series& series,
-                                                  const sys::Interrupt& interrupt) {
-    if (std::ranges::count(series.stores, "server") == 0) return std::nullopt;
-    // What it offers is taken as it is lent.
-    HANARE_TRY_ASSIGN(const bench::MachineRoom room, bench::machine_room("/"));
-    HANARE_TRY_ASSIGN(
-        ServerProcess server,
-        ServerProcess::start("127.0.0.1", round_down(room.usable_memory_bytes() / 2, kMiB),
-                             std::nullopt, interrupt));
-    return std::optional<ServerProcess>(std::move(server));
-}
-
 Result<void> finish(const Series& series, JsonFile& json) {
     std::printf("%s", bench::dlm_tables(series.runs).c_str());
     std::puts(
@@ -333,8 +318,8 @@ Result<void> run(const DlmFlags& flags, const sys::Interrupt& interrupt) {
     sys::remove_stale_zram_swap(series.setting.directory);
     HANARE_TRY_ASSIGN(DlmBuilds builds, DlmBuilds::make(series.setting.directory, &guardian));
     series.setting.builds = &builds;
-    HANARE_TRY_ASSIGN(const std::optional<ServerProcess> server, start_server(series, interrupt));
-    if (server) series.setting.server_url = server->url();
+    HANARE_TRY_ASSIGN(DlmServers servers, DlmServers::open(series.stores, interrupt));
+    series.setting.servers = &servers;
     HANARE_TRY(Sweep(series, memory, interrupt).run());
     return finish(series, json);
 }

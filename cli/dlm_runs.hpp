@@ -9,14 +9,15 @@
 
 #include "bench/dlm_sweep.hpp"
 #include "cli/dlm_builds.hpp"
+#include "cli/dlm_servers.hpp"
 #include "sys/guardian.hpp"
 
 namespace hanare::cli {
 
 struct DlmSetting {
     DlmBuilds* builds = nullptr;
-    std::string directory;   // of the file store, the swap file and outputs
-    std::string server_url;  // "" without one
+    std::string directory;  // of the file store, the swap file and outputs
+    DlmServers* servers = nullptr;
     std::string engine;
     uint32_t patience_s = 0;
     sys::Guardian* guardian = nullptr;  // undoes what is made here if this process is killed

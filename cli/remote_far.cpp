@@ -54,23 +54,16 @@ public:
         const bool is_veth = job.network == kVeth;
         const std::string plain_host = is_veth ? kVethPlainHost : kLoopbackHost;
         Far far;
-        HANARE_TRY_ASSIGN(far.memory_, touched_memory(job.raw_bytes));
         for (const uint64_t bytes : job.servers) {
             HANARE_TRY_ASSIGN(ServerProcess server,
                               ServerProcess::start(plain_host, bytes, std::nullopt, interrupt));
             far.told_.servers.push_back({server.url(), server.pid()});
             far.servers_.push_back(std::move(server));
         }
-        HANARE_TRY_ASSIGN(const fabric::Secret secret, fabric::Secret::make());
-        HANARE_TRY_ASSIGN(ServerProcess sealed,
-                          ServerProcess::start(is_veth ? kVethTargetHost : kLoopbackHost,
-                                               job.sealed_bytes, secret, interrupt));
-        far.told_.sealed = {sealed.url(), sealed.pid()};
-        far.told_.secret = secret.text();
-        far.servers_.push_back(std::move(sealed));
-        far.told_.raw_host = plain_host;
-        HANARE_TRY_ASSIGN(far.listener_, sys::listen_tcp(plain_host, 0));
-        HANARE_TRY_ASSIGN(far.told_.raw_port, sys::port_of(far.listener_));
+        if (job.sealed_bytes != 0) {
+            HANARE_TRY(far.start_sealed(is_veth ? kVethTargetHost : kLoopbackHost, job, interrupt));
+        }
+        if (job.raw_bytes != 0) HANARE_TRY(far.listen_raw(plain_host, job));
         return far;
     }
 
@@ -84,6 +77,24 @@ public:
     }
 
 private:
+    Result<void> start_sealed(const char* host, const RemoteFarJob& job,
+                              const sys::Interrupt& interrupt) {
+        HANARE_TRY_ASSIGN(const fabric::Secret secret, fabric::Secret::make());
+        HANARE_TRY_ASSIGN(ServerProcess sealed,
+                          ServerProcess::start(host, job.sealed_bytes, secret, interrupt));
+        told_.sealed = {sealed.url(), sealed.pid()};
+        told_.secret = secret.text();
+        servers_.push_back(std::move(sealed));
+        return {};
+    }
+    Result<void> listen_raw(const std::string& host, const RemoteFarJob& job) {
+        HANARE_TRY_ASSIGN(memory_, touched_memory(job.raw_bytes));
+        HANARE_TRY_ASSIGN(listener_, sys::listen_tcp(host, 0));
+        HANARE_TRY_ASSIGN(told_.raw_port, sys::port_of(listener_));
+        told_.raw_host = host;
+        return {};
+    }
+
     sys::Mapping memory_;
     std::vector<ServerProcess> servers_;
     sys::FileDescriptor listener_;

@@ -34,8 +34,8 @@ struct RemoteFarJob {
     std::string network;
     uint32_t rate_mbit = 0;
     std::vector<uint64_t> servers;  // what each lends that has no secret
-    uint64_t sealed_bytes = 0;      // the one that has
-    uint64_t raw_bytes = 0;
+    uint64_t sealed_bytes = 0;      // the one that has; 0: there is none
+    uint64_t raw_bytes = 0;         // of raw sockets; 0: there are none
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RemoteFarJob, network, rate_mbit, servers, sealed_bytes,
                                    raw_bytes)

@@ -14,7 +14,8 @@ import unittest
 import support
 
 HANARE = os.environ["HANARE_BINARY"]
-SMALL = ("--programs", "is:W,himeno:S", "--local-percent", "80", "--blocks", "16K", "--rounds", "1")
+SMALL = ("--programs", "is:W,himeno:S", "--local-percent", "80", "--blocks", "16K",
+         "--stores", "file,server")
 
 
 class Dlm(support.InOwnPlace):
@@ -59,6 +60,26 @@ class Dlm(support.InOwnPlace):
         for file in (path, memory):
             os.unlink(file)
 
+    def test_over_links(self):
+        """Of two rates, in turns; the network is the bench's own, and gone with it."""
+        before = os.listdir("/sys/class/net")
+        path = os.path.join(self.directory, "results.json")
+        result = self.run_bench("--programs", "is:W", "--local-percent", "80,40", "--blocks", "16K",
+                                "--systems", "hanare,run", "--stores", "server_1g,server_10g,server",
+                                "--json", path)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        if "is left out: " in result.stdout:
+            self.skipTest(result.stdout)
+        records = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        found = {(r["system"], r["params"]["store"], r["params"]["local_ratio"]) for r in records
+                 if r["metric"] == "time_of_plain"}
+        self.assertEqual(found, {(system, store, part) for system in ("hanare", "run")
+                                 for store in ("server_1g", "server_10g", "server")
+                                 for part in (0.8, 0.4)})
+        self.assertEqual(os.listdir("/sys/class/net"), before)
+        self.assertEqual(self.left_behind(), [])
+        os.unlink(path)
+
     def test_too_little_memory_is_told(self):
         result = self.run_bench("--programs", "is:W", "--local-percent", "10", "--blocks", "1M",
                                 "--rounds", "1", "--stores", "file", "--systems", "hanare")
@@ -86,7 +107,7 @@ class Dlm(support.InOwnPlace):
 
     def test_bad_arguments(self):
         for arguments, words in ((("--programs", "himeno:XL"), ("himeno:XL", "himeno:L")),
-                                 (("--stores", "tape"), ("tape", "file,server")),
+                                 (("--stores", "tape"), ("tape", "file,server,server_10g")),
                                  (("--systems", "hanare,hanare"), ("named twice", "swap")),
                                  (("--local-percent", "0"), ("--local-percent", "0")),
                                  (("--blocks", "5K"), ("--blocks", "5K")),
