@@ -5,7 +5,7 @@
 // Used by the main thread.
 #pragma once
 
-#include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <optional>
