@@ -5,7 +5,6 @@
 #include "cli/bench_dlm.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -83,28 +82,14 @@ Result<std::vector<std::string>> parse_names(const char* flag, const std::string
     return names;
 }
 
-Result<std::vector<double>> parse_percents(const std::string& list) {
-    std::vector<double> percents;
-    for (const std::string& text : split_list(list)) {
-        double percent = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, percent);
-        if (error != std::errc{} || rest != end || !(percent > 0 && percent <= 100)) {
-            return config::bad_value("--local-percent", text, "is not a percentage",
-                                     "a comma-separated list of numbers above 0, up to 100");
-        }
-        percents.push_back(percent);
-    }
-    return percents;
-}
-
 Result<Series> make_series(const DlmFlags& flags) {
     const Extent& extent = flags.quick ? kQuick : kFull;
     HANARE_TRY_ASSIGN(const config::Options options, load_and_apply(*flags.overrides));
     Series series;
     HANARE_TRY_ASSIGN(series.programs, bench::find_dlm_programs(flags.programs.value_or(
                                            bench::default_dlm_programs(flags.quick))));
-    HANARE_TRY_ASSIGN(series.percents, parse_percents(flags.percents.value_or(extent.percents)));
+    HANARE_TRY_ASSIGN(series.percents,
+                      parse_local_percents(flags.percents.value_or(extent.percents)));
     HANARE_TRY_ASSIGN(series.stores,
                       parse_names("--stores", flags.stores.value_or(extent.stores), kDlmStores));
     HANARE_TRY_ASSIGN(series.systems,

@@ -4,7 +4,6 @@
 // paper's scheme the counts must be those that follow from the sizes; anything else is a failure.
 #include "cli/bench_dlm_test1.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -57,21 +56,6 @@ Result<std::vector<uint64_t>> parse_blocks(const std::string& list) {
     return blocks;
 }
 
-Result<std::vector<double>> parse_percents(const std::string& list) {
-    std::vector<double> percents;
-    for (const std::string& text : split_list(list)) {
-        double percent = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, percent);
-        if (error != std::errc{} || rest != end || !(percent > 0 && percent <= 100)) {
-            return config::bad_value("--local-percent", text, "is not a percentage",
-                                     "a comma-separated list of numbers above 0, up to 100");
-        }
-        percents.push_back(percent);
-    }
-    return percents;
-}
-
 Result<Case> make_case(const config::Options& options, uint64_t bytes, uint64_t block_bytes,
                        double percent) {
     Case made;
@@ -109,7 +93,8 @@ Result<Series> make_series(const DlmTest1Flags& flags, const config::Options& op
     const Extent& extent = flags.quick ? kQuick : kFull;
     Series series;
     HANARE_TRY_ASSIGN(series.blocks, parse_blocks(flags.blocks.value_or(kBlocks)));
-    HANARE_TRY_ASSIGN(series.percents, parse_percents(flags.percents.value_or(extent.percents)));
+    HANARE_TRY_ASSIGN(series.percents,
+                      parse_local_percents(flags.percents.value_or(extent.percents)));
     HANARE_TRY_ASSIGN(series.rounds,
                       kRoundsAllowed.parse("--rounds", flags.rounds.value_or(extent.rounds)));
     HANARE_TRY_ASSIGN(series.bytes, parse_size("--size", flags.size.value_or(extent.size)));

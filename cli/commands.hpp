@@ -61,6 +61,9 @@ void add_prefetch_flag(CLI::App& subcommand, const std::shared_ptr<config::Overr
 // The parts of "a,b,c"; "" has one, which is empty.
 std::vector<std::string> split_list(const std::string& list);
 
+// What benchmarks take as --local-percent: numbers above 0, up to 100.
+Result<std::vector<double>> parse_local_percents(const std::string& list);
+
 // Runs a command that must not leave things behind when a signal asks it to end, and does so by
 // looking at sys::Interrupt::requested() often.  It then ends with an error, and the process ends
 // as the signal would have ended it.

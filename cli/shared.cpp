@@ -2,6 +2,7 @@
 //
 // What all subcommands share: option flags, running.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <sstream>
 #include <utility>
@@ -61,6 +62,21 @@ std::vector<std::string> split_list(const std::string& list) {
     for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
     if (list.empty() || list.ends_with(',')) parts.emplace_back();
     return parts;
+}
+
+Result<std::vector<double>> parse_local_percents(const std::string& list) {
+    std::vector<double> percents;
+    for (const std::string& text : split_list(list)) {
+        double percent = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, percent);
+        if (error != std::errc{} || rest != end || !(percent > 0 && percent <= 100)) {
+            return config::bad_value("--local-percent", text, "is not a percentage",
+                                     "a comma-separated list of numbers above 0, up to 100");
+        }
+        percents.push_back(percent);
+    }
+    return percents;
 }
 
 int run_interruptible(const char* name,
