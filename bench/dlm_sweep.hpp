@@ -45,7 +45,7 @@ struct DlmPoint {
     std::string program;
     std::string size;
     std::string system;
-    std::string store;         // "file" or "server"; "" for who has none
+    std::string store;         // as --stores has it; "" for who has none
     double local_percent = 0;  // of the arrays; 0 for plain
     uint64_t block_bytes = 0;  // 0: auto, and for who has none
     int round = 0;

@@ -139,6 +139,7 @@ void add_bench_dlm(CLI::App& bench) {
     dlm->add_option("--resume", flags->resume,
                     "remember each run in this file, and do not run again what is in it");
     dlm->add_option("--json", flags->json, "write the results to this file");
+    dlm->add_option("--link", flags->link)->group("");  // keeps the link of this store
     flags->overrides = add_option_flags(*dlm, {OptionId::store, OptionId::engine});
     dlm->get_option("--store")->description("directory of the file store, file:DIR");
     set_run(*dlm, [flags] { return run_bench_dlm(*flags); });

@@ -231,7 +231,8 @@ private:
             return fail(HANARE_STATUS_BUSY, "interrupted");
         }
         if (!outcome.left_out.empty()) {
-            series_.remarks.insert(program.title() + ", " + point.system +
+            const std::string store = point.store.empty() ? "" : ", " + point.store;
+            series_.remarks.insert(program.title() + ", " + point.system + store +
                                    " is left out: " + outcome.left_out);
             return {};
         }
@@ -303,7 +304,7 @@ Result<void> run(const DlmFlags& flags, const sys::Interrupt& interrupt) {
     sys::remove_stale_zram_swap(series.setting.directory);
     HANARE_TRY_ASSIGN(DlmBuilds builds, DlmBuilds::make(series.setting.directory, &guardian));
     series.setting.builds = &builds;
-    HANARE_TRY_ASSIGN(DlmServers servers, DlmServers::open(series.stores, interrupt));
+    DlmServers servers(interrupt);
     series.setting.servers = &servers;
     HANARE_TRY(Sweep(series, memory, interrupt).run());
     return finish(series, json);
@@ -312,8 +313,9 @@ Result<void> run(const DlmFlags& flags, const sys::Interrupt& interrupt) {
 }  // namespace
 
 int run_bench_dlm(const DlmFlags& flags) {
-    return run_interruptible(
-        "hanare bench dlm", [&](const sys::Interrupt& interrupt) { return run(flags, interrupt); });
+    return run_interruptible("hanare bench dlm", [&](const sys::Interrupt& interrupt) {
+        return flags.link ? keep_dlm_link(*flags.link, interrupt) : run(flags, interrupt);
+    });
 }
 
 }  // namespace hanare::cli

@@ -24,6 +24,7 @@ struct DlmFlags {
     bool quick = false;
     std::optional<std::string> json;
     std::optional<std::string> resume;
+    std::optional<std::string> link;  // keeps the link of this store (cli/dlm_servers.hpp)
     std::shared_ptr<config::Overrides> overrides;
 };
 

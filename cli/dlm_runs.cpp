@@ -37,16 +37,15 @@ uint64_t local_bytes(const DlmPoint& point, uint64_t data_bytes) {
     return round_up(static_cast<uint64_t>(part), kMiB);
 }
 
-Result<std::string> store_of(const DlmPoint& point, const DlmSetting& setting) {
-    if (point.store == kDlmFile) return "file:" + setting.directory;
-    return setting.servers->url_of(point.store);
+Result<DlmServers::Place> place_of(const DlmPoint& point, const DlmSetting& setting) {
+    if (point.store != kDlmFile) return setting.servers->place_of(point.store);
+    return DlmServers::Place{"file:" + setting.directory};
 }
 
 // All that counts is said here; a configuration file would say more.
-Result<std::vector<std::string>> environment_of(const DlmPoint& point, uint64_t data_bytes,
-                                                const DlmSetting& setting) {
-    HANARE_TRY_ASSIGN(const std::string store, store_of(point, setting));
-    return std::vector<std::string>{
+std::vector<std::string> environment_of(const DlmPoint& point, uint64_t data_bytes,
+                                        const std::string& store, const DlmSetting& setting) {
+    return {
         "HANARE_CONFIG=", "HANARE_LOCAL=" + config::exact_size(local_bytes(point, data_bytes)),
         "HANARE_BLOCK=" + config::PowerOfTwoOrAuto(4 * kKiB, 4 * kMiB).format(point.block_bytes),
         "HANARE_STORE=" + store, "HANARE_ENGINE=" + setting.engine};
@@ -68,7 +67,9 @@ Result<Launch> make_launch(const DlmProgram& program, const DlmPoint& point, uin
     launch.arguments.insert(launch.arguments.end(), program.arguments.begin(),
                             program.arguments.end());
     if (is_far || is_run) {
-        HANARE_TRY_ASSIGN(launch.environment, environment_of(point, data_bytes, setting));
+        HANARE_TRY_ASSIGN(const DlmServers::Place place, place_of(point, setting));
+        launch.environment = environment_of(point, data_bytes, place.url, setting);
+        launch.network_of = place.network_of;
     }
     if (is_mapped) launch.environment = {"DLM_FOLDER=" + setting.directory};
     return launch;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/dlm_servers.hpp"
 
-#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/units.hpp"
 #include "bench/room.hpp"
 #include "cli/fabric_network.hpp"
+#include "cli/remote_far.hpp"
+#include "cli/worker_lines.hpp"
 
 namespace hanare::cli {
 namespace {
 
-struct Link {
-    const char* store;
-    uint32_t rate_mbit;
-};
-constexpr Link kLinks[] = {{kDlmStores[2], 10'000}, {kDlmStores[3], 1'000}};
+constexpr std::chrono::seconds kPatience{60};
+// What the keeper of a link says.
+constexpr const char* kUrl = "url";
+constexpr const char* kStatus = "status";
+constexpr const char* kText = "text";
 
-const Link* find_link(const std::string& store) {
-    const auto* const found =
-        std::ranges::find_if(kLinks, [&](const Link& link) { return store == link.store; });
-    return found == std::end(kLinks) ? nullptr : found;
-}
+uint32_t rate_mbit(const std::string& store) { return store == kDlmServer10g ? 10'000 : 1'000; }
 
 // What a server offers is taken as it is lent.
 Result<uint64_t> offered_bytes() {
@@ -28,43 +30,66 @@ Result<uint64_t> offered_bytes() {
     return round_down(room.usable_memory_bytes() / 2, kMiB);
 }
 
+Result<RemoteFarProcess> start_far(const std::string& store, const sys::Interrupt& interrupt) {
+    HANARE_TRY(enter_bench_network());
+    HANARE_TRY_ASSIGN(const uint64_t bytes, offered_bytes());
+    return RemoteFarProcess::start({.network = kVeth,
+                                    .rate_mbit = rate_mbit(store),
+                                    .servers = {bytes},
+                                    .sealed_bytes = 0,
+                                    .raw_bytes = 0},
+                                   interrupt);
+}
+
 }  // namespace
 
-Result<DlmServers> DlmServers::open(const std::vector<std::string>& stores,
-                                    const sys::Interrupt& interrupt) {
-    DlmServers servers(interrupt);
-    const auto is_linked = [](const std::string& store) { return find_link(store) != nullptr; };
-    if (std::ranges::any_of(stores, is_linked)) {
-        const Result<void> entered = enter_bench_network();
-        if (!entered) servers.no_network_ = entered.error();
+Result<DlmServers::Place> DlmServers::place_of(const std::string& store) {
+    if (store == kDlmServer) return over_loopback();
+    auto found = links_.find(store);
+    if (found == links_.end()) found = links_.emplace(store, lay_link(store)).first;
+    const Result<Link>& link = found->second;
+    if (!link) return std::unexpected(link.error());
+    return Place{link->url, link->near.pid()};
+}
+
+Result<DlmServers::Place> DlmServers::over_loopback() {
+    if (!server_) {
+        HANARE_TRY_ASSIGN(const uint64_t bytes, offered_bytes());
+        HANARE_TRY_ASSIGN(server_,
+                          ServerProcess::start("127.0.0.1", bytes, std::nullopt, interrupt_));
     }
-    if (std::ranges::count(stores, kDlmServer) == 0) return servers;
-    HANARE_TRY_ASSIGN(const uint64_t bytes, offered_bytes());
-    HANARE_TRY_ASSIGN(servers.server_,
-                      ServerProcess::start("127.0.0.1", bytes, std::nullopt, interrupt));
-    return servers;
+    return Place{server_->url()};
 }
 
-Result<std::string> DlmServers::url_of(const std::string& store) {
-    if (store == kDlmServer) return server_->url();
-    if (no_network_) return std::unexpected(*no_network_);
-    if (store != linked_) HANARE_TRY(lay_link(store));
-    return far_->far().servers.front().url;
+Result<DlmServers::Link> DlmServers::lay_link(const std::string& store) const {
+    HANARE_TRY_ASSIGN(
+        sys::Child near,
+        sys::Child::start({"hanare", "bench", "dlm", "--link", store}, sys::Child::Input::kFromUs));
+    WorkerLines lines(near.output_fd(), interrupt_.fd());
+    std::string line;
+    if (lines.next(WorkerLines::Clock::now() + kPatience, line) != WorkerLines::Next::kLine) {
+        return fail(HANARE_STATUS_INTERNAL, "%s: nobody answers at the other end of the link",
+                    store.c_str());
+    }
+    const auto said = nlohmann::json::parse(line, nullptr, false);
+    if (!said.is_object()) return fail(HANARE_STATUS_INTERNAL, "link: %.100s", line.c_str());
+    if (said.contains(kUrl)) return Link{std::move(near), said[kUrl].get<std::string>()};
+    return fail(static_cast<hanare_status>(said.value(kStatus, 0)), "%s",
+                said.value(kText, "").c_str());
 }
 
-Result<void> DlmServers::lay_link(const std::string& store) {
-    // With its end the pair goes, too, but nobody knows when.
-    if (far_) HANARE_TRY(leave_target());
-    far_.reset();
-    linked_.clear();
-    HANARE_TRY_ASSIGN(const uint64_t bytes, offered_bytes());
-    const RemoteFarJob job = {.network = kVeth,
-                              .rate_mbit = find_link(store)->rate_mbit,
-                              .servers = {bytes},
-                              .sealed_bytes = 0,
-                              .raw_bytes = 0};
-    HANARE_TRY_ASSIGN(far_, RemoteFarProcess::start(job, *interrupt_));
-    linked_ = store;
+Result<void> keep_dlm_link(const std::string& store, const sys::Interrupt& interrupt) {
+    const Result<RemoteFarProcess> far = start_far(store, interrupt);
+    nlohmann::json said;
+    if (far) {
+        said = {{kUrl, far->far().servers.front().url}};
+    } else {
+        said = {{kStatus, static_cast<int>(far.error().status)}, {kText, far.error().text}};
+    }
+    std::printf("%s\n", said.dump().c_str());
+    std::fflush(stdout);
+    for (std::string line; std::getline(std::cin, line);) {
+    }
     return {};
 }
 

@@ -234,8 +234,9 @@ Error become_compared(const std::string& system, const std::optional<std::string
     const Result<std::string> launcher = sys::find_program(kind->launcher);
     if (!launcher) return launcher.error();
     std::vector<std::string> arguments = {*launcher, "-n", "2"};
-    if (system == "mpi_openmpi")
+    if (system == "mpi_openmpi") {
         arguments = openmpi_arguments(*launcher, beside ? kVethNetwork : kLoopbackDevice);
+    }
     arguments.push_back(program);
     // Its other processes end with it, and the files that it has made are removed.
     return sys::become_program(arguments, SIGTERM);

@@ -69,8 +69,6 @@ Result<void> join_target(pid_t target) {
 
 Result<void> join_source() { return set_up(kVethTargetDevice, kTargetAddress); }
 
-Result<void> leave_target() { return run_ip({"link", "delete", kVethSourceDevice}); }
-
 Result<void> open_to_everybody(NetworkEnd end) {
     // Else all of 127/8 is the loopback interface's.
     HANARE_TRY(run_ip({"address", "delete", "127.0.0.1/8", "dev", "lo"}));

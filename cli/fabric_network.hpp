@@ -33,8 +33,6 @@ Result<void> enter_bench_network();
 Result<void> join_target(pid_t target);
 // The target: its end, afterwards.
 Result<void> join_source();
-// The source: takes the pair away, so that it can join another target.
-Result<void> leave_target();
 
 // Afterwards, by each end for itself.
 enum class NetworkEnd { kSource, kTarget };

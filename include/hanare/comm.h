@@ -70,9 +70,13 @@ typedef struct hanare_comm_options {
 /* By UCX (libucp.so.0) to memory of hanare_comm_allocate that is exposed as a whole, between tasks
  * that both have this flag, where UCX puts, gets and does fetch-ops without the other task's part
  * in it: its shared memory, and, untried, network adapters with RDMA.  All else goes as without.
+ * Tasks of this machine without the flag do not load and store in such memory themselves.  By what
+ * another task is reached is decided when it is first used, in half of that operation's time limit
+ * and two seconds at most.
  * The variable HANARE_COMM_UCX=1 does the same without a change of the program; UCX_TLS chooses
- * UCX's transports.  UCX looks at no keys and encrypts nothing: who can connect to a task reaches
- * all such memory of it.  NOT_SUPPORTED: UCX is not here, or this library was built without. */
+ * UCX's transports, on each machine for its own tasks.  UCX looks at no keys and encrypts nothing:
+ * who can connect to a task reaches all such memory of it.  NOT_SUPPORTED, and the job is not
+ * joined: UCX is not here, has no memory that others reach, or this library was built without. */
 #define HANARE_COMM_UCX 0x4u
 
 /* Joins the job that the environment speaks of: `hanare launch`, PMIx, PMI-1, Slurm; without any of
@@ -125,7 +129,8 @@ HANARE_API hanare_status hanare_comm_capability(hanare_comm *comm, uint32_t regi
  * memory of hanare_comm_allocate meanwhile may be lost, and what others do to it by another region
  * of the same memory.  After another error than NOT_FOUND the region is concealed. */
 HANARE_API hanare_status hanare_comm_revoke(hanare_comm *comm, uint32_t region);
-/* Nobody touches the memory for this region when this returns.  NOT_FOUND; BUSY: of a window. */
+/* Nobody touches the memory for this region when this returns.  What this task itself writes
+ * meanwhile may be lost if it is UCX's.  NOT_FOUND; BUSY: of a window. */
 HANARE_API hanare_status hanare_comm_conceal(hanare_comm *comm, uint32_t region);
 
 /* ---- operations: begin, and wait until it is done

@@ -7,6 +7,7 @@
 
 #include "fabric/fifo.hpp"
 #include "job/environment.hpp"
+#include "job/ucx_side.hpp"
 #include "job/word_wait.hpp"
 #include "sys/clock.hpp"
 
@@ -53,6 +54,8 @@ Result<hanare_comm*> open_comm(const hanare_comm_options* given) {
         HANARE_TRY(comm->communicator->check_process());
     }
     HANARE_TRY_ASSIGN(const bool uses_ucx, wants_ucx(options));
+    // Before it joins, which it can do once.
+    if (uses_ucx) HANARE_TRY(job::UcxSide::try_here());
     if (has_joined.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "hanare_comm_open: a process joins its job once");
     }

@@ -110,8 +110,7 @@ bool UcxLink::try_by_ucx(Operation& operation) noexcept {
          !is_word(attached->place.address + operation.offset, bytes))) {
         return false;
     }
-    carry_out_on(*attached, operation);
-    return true;
+    return carry_out_on(*attached, operation);
 }
 
 bool UcxLink::may_go_by_ucx(const Operation& operation) const noexcept {
@@ -141,18 +140,22 @@ void UcxLink::look_for_the_target() noexcept {
     is_looking_.store(false);
 }
 
-void UcxLink::carry_out_on(const Attached& attached, Operation& operation) noexcept {
-    // The operation may be gone once it is done.
-    const Capability capability = operation.capability;
+// False: the region is not what it was.  Whether that has been revoked or its task is gone the base
+// link finds out, which does nothing to it either.
+bool UcxLink::carry_out_on(const Attached& attached, Operation& operation) noexcept {
     hanare_status status = check_epoch(operation);
     if (status == HANARE_STATUS_OK) status = apply(attached, operation);
     // What was changed before this look was the memory that the target has.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (status == HANARE_STATUS_OK) status = check_epoch(operation);
-    if (status == HANARE_STATUS_BAD_KEY) forget(capability);
     if (endpoint_->is_closed()) may_use_ucx_.store(false);
+    if (status == HANARE_STATUS_BAD_KEY) {
+        forget(operation.capability);
+        return false;
+    }
     operation.note_failure(status);
     operation.finish();
+    return true;
 }
 
 hanare_status UcxLink::check_epoch(const Operation& operation) noexcept {

@@ -71,7 +71,7 @@ private:
     bool try_by_ucx(Operation& operation) noexcept;
     bool may_go_by_ucx(const Operation& operation) const noexcept;
     void look_for_the_target() noexcept;
-    void carry_out_on(const Attached& attached, Operation& operation) noexcept
+    bool carry_out_on(const Attached& attached, Operation& operation) noexcept
         HANARE_REQUIRES(lock_);
     hanare_status apply(const Attached& attached, Operation& operation) noexcept
         HANARE_REQUIRES(lock_);

@@ -47,8 +47,9 @@ Result<std::unique_ptr<UcxTarget>> UcxTarget::open(const UcxContext& context,
 }
 
 UcxTarget::~UcxTarget() {
-    while (!exposed_.empty()) {
-        if (!conceal(exposed_.begin()->first)) exposed_.erase(exposed_.begin());
+    for (const auto& [region, exposed] : exposed_) {
+        card_page().epochs[region].store(0);
+        (void)regions_.conceal(region);
     }
     if (card_region_ != kRegionsMax) (void)regions_.conceal(card_region_);
     if (worker_ != nullptr) context_.library().worker_destroy(worker_);
@@ -133,9 +134,11 @@ Result<void> UcxTarget::conceal(uint32_t region) {
     const auto found = exposed_.find(region);
     if (found == exposed_.end()) return unknown(region);
     card_page().epochs[region].store(0);
-    const Result<void> concealed = regions_.conceal(region);
+    UcxMemory& memory = *found->second.memory;
     exposed_.erase(found);
-    return concealed;
+    HANARE_TRY(regions_.conceal(region));
+    // Who has begun before still writes, to what nobody has any more.
+    return memory.replace();
 }
 
 // ---- the thread

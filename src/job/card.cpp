@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/card.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "job/job.hpp"
@@ -44,15 +46,15 @@ Result<std::vector<std::byte>> Card::bytes() const {
 }
 
 Result<Card> Card::parse(std::span<const std::byte> bytes) {
+    const auto no_card = [&] {
+        return fail(HANARE_STATUS_CORRUPT, "a task's card of %zu bytes is no card", bytes.size());
+    };
     Head head;
-    if (bytes.size() < sizeof head) {
-        return fail(HANARE_STATUS_CORRUPT, "a task's card of %zu bytes is no card", bytes.size());
-    }
-    std::memcpy(&head, bytes.data(), sizeof head);
-    const uint64_t text_bytes = uint64_t{head.host_bytes} + head.local_bytes;
-    if (head.magic != kMagic || text_bytes != bytes.size() - sizeof head) {
-        return fail(HANARE_STATUS_CORRUPT, "a task's card of %zu bytes is no card", bytes.size());
-    }
+    // Those of all versions begin so.
+    constexpr size_t kBeginningBytes = offsetof(Head, port);
+    if (bytes.size() < kBeginningBytes) return no_card();
+    std::memcpy(&head, bytes.data(), std::min(bytes.size(), sizeof head));
+    if (head.magic != kMagic) return no_card();
     if (head.version != kVersion) {
         return fail(HANARE_STATUS_NOT_SUPPORTED,
                     "a task's card has version %u, this library knows %u: all "
@@ -60,6 +62,8 @@ Result<Card> Card::parse(std::span<const std::byte> bytes) {
                     "the same one",
                     head.version, kVersion);
     }
+    const uint64_t text_bytes = uint64_t{head.host_bytes} + head.local_bytes;
+    if (bytes.size() < sizeof head || text_bytes != bytes.size() - sizeof head) return no_card();
     Card card;
     card.port = head.port;
     card.control = head.control;

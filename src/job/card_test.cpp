@@ -49,6 +49,11 @@ TEST(Card, NonsenseIsRefused) {
     auto newer = good;
     newer[4] = std::byte{3};
     EXPECT_EQ(Card::parse(newer).error().status, HANARE_STATUS_NOT_SUPPORTED);
+    // The first version had no capability for UCX.
+    auto older = good;
+    older[4] = std::byte{1};
+    older.resize(good.size() - sizeof(fabric::Capability));
+    EXPECT_EQ(Card::parse(older).error().status, HANARE_STATUS_NOT_SUPPORTED);
 }
 
 }  // namespace

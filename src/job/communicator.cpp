@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/communicator.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "fabric/local_link.hpp"
@@ -12,6 +13,9 @@
 
 namespace hanare::job {
 namespace {
+
+// Of connecting by UCX.
+constexpr int kUcxMsMax = 2'000;
 
 const char* name_of(fabric::Kind kind) noexcept {
     switch (kind) {
@@ -169,7 +173,9 @@ Result<Peer::Way> Communicator::connect(uint32_t rank, int timeout_ms) {
     HANARE_TRY_ASSIGN(const Card card, card_of(rank, timeout_ms));
     HANARE_TRY_ASSIGN(auto link, link_to(card, ms_until(deadline_ns, timeout_ms)));
     if (UcxSide* const ucx = exposures_.ucx(); ucx != nullptr && card.ucx.rights != 0) {
-        link = ucx->extend(std::move(link), card.ucx, ms_until(deadline_ns, timeout_ms));
+        // The operation for which this is done has time left, also where nobody answers UCX.
+        const int left_ms = ms_until(deadline_ns, timeout_ms);
+        link = ucx->extend(std::move(link), card.ucx, std::min(left_ms / 2, kUcxMsMax));
     }
     return Peer::Way{std::move(link), card.control};
 }

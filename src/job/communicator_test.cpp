@@ -6,7 +6,9 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <deque>
 
 #include "fabric/fifo.hpp"
@@ -577,6 +579,30 @@ TEST_P(CommunicatorBy, AllocatedMemoryIsReachedWithoutTheTask) {
     EXPECT_EQ(add_one(*source, 1, servers.key(1), 100), HANARE_STATUS_TIMEOUT);
 }
 
+// Nobody writes there once it is concealed, though others go on trying.
+TEST_P(CommunicatorBy, ConcealedMemoryIsTheTasksAlone) {
+    Pair pair(GetParam());
+    const auto memory = pair.b->exposures().allocate(kBytes).value();
+    for (int round = 0; round < 30; ++round) {
+        const Exposed target(*pair.b, memory);
+        std::atomic<uint64_t> done{0};
+        std::thread writer([&] {
+            for (uint64_t value = 1;; ++value) {
+                Call put(Kind::kPut, target.key, 0);
+                const std::vector<uint64_t> words(512, value);
+                put.source = std::as_bytes(std::span(words));
+                if (!pair.a->carry_out(1, put)) return;
+                done.store(value);
+            }
+        });
+        while (done.load() < 20 && !::testing::Test::HasFailure()) std::this_thread::yield();
+        ASSERT_TRUE(pair.b->exposures().conceal(target.region));
+        const std::vector<std::byte> left(memory.begin(), memory.end());
+        writer.join();
+        EXPECT_TRUE(std::ranges::equal(left, memory));
+    }
+}
+
 // Freed and allocated again, by whichever way others reach it.
 TEST_P(CommunicatorBy, MemoryComesAndGoes) {
     Pair pair(GetParam());
@@ -619,11 +645,11 @@ void expect_all_is_forked(Communicator& communicator, const fabric::Capability& 
     EXPECT_EQ(status_of(communicator.fence(1)), forked);
 }
 
-TEST(CommunicatorProcesses, ChildrenOfForkHaveNothing) {
-    Servers servers(1);
+TEST_P(CommunicatorBy, ChildrenOfForkHaveNothing) {
+    Servers servers(1, GetParam());
     servers.wait_until_ready();
     TableJob job(servers.table, 0);
-    auto source = Communicator::open(job, {}).value();
+    auto source = Communicator::open(job, servers.table.settings()).value();
     ASSERT_EQ(add_one(*source, 1, servers.key(1)), HANARE_STATUS_OK);
     const pid_t child = start_process([&] {
         expect_all_is_forked(*source, servers.key(1));

@@ -17,10 +17,21 @@ Result<void> Exposures::use_ucx() {
     return {};
 }
 
+// Before its memory.
+Exposures::~Exposures() {
+    if (ucx_ != nullptr) ucx_->end();
+}
+
+// Where UCX has none left there may be other memory.
+Result<ExposableMemory> Exposures::make(size_t bytes) {
+    if (ucx_ != nullptr) {
+        if (auto made = ExposableMemory::allocate_by_ucx(*ucx_, bytes)) return made;
+    }
+    return ExposableMemory::allocate(bytes);
+}
+
 Result<std::span<std::byte>> Exposures::allocate(size_t bytes) {
-    HANARE_TRY_ASSIGN(ExposableMemory made, ucx_ == nullptr
-                                                ? ExposableMemory::allocate(bytes)
-                                                : ExposableMemory::allocate_by_ucx(*ucx_, bytes));
+    HANARE_TRY_ASSIGN(ExposableMemory made, make(bytes));
     const std::span memory = made.memory;
     const std::lock_guard guard(lock_);
     allocated_.emplace(memory.data(), std::move(made));
@@ -49,9 +60,13 @@ Result<uint32_t> Exposures::expose(std::span<std::byte> memory, fabric::Rights r
     const auto found = allocated_.find(memory.data());
     const bool is_whole = found != allocated_.end() && found->second.memory.size() == memory.size();
     if (is_whole && found->second.of_ucx != nullptr) {
-        HANARE_TRY_ASSIGN(const uint32_t region, ucx_->expose(*found->second.of_ucx, rights));
-        exposed_[region] = {.memory = memory, .of_ucx = std::move(found->second.of_ucx)};
-        return region;
+        // What UCX cannot is done without it.
+        if (const auto region = ucx_->expose(*found->second.of_ucx, rights)) {
+            Exposure& exposure = exposed_[*region];
+            exposure.memory = memory;
+            exposure.of_ucx = std::move(found->second.of_ucx);
+            return *region;
+        }
     }
     sys::FileDescriptor file;
     if (is_whole) file = std::move(found->second.file);

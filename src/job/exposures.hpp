@@ -20,6 +20,11 @@ namespace hanare::job {
 
 class Exposures {
 public:
+    Exposures() = default;
+    ~Exposures();
+    Exposures(const Exposures&) = delete;
+    Exposures& operator=(const Exposures&) = delete;
+
     // From now on memory is allocated so that others reach it by UCX.  Once,
     // before anything is allocated.  NOT_SUPPORTED.
     Result<void> use_ucx();
@@ -50,6 +55,7 @@ private:
         uint32_t holders = 0;
         std::unique_ptr<fabric::UcxMemory> of_ucx = nullptr;  // exposed by UCX, too
     };
+    Result<ExposableMemory> make(size_t bytes);
     Result<void> check_exposed(uint32_t region) const;
     void forget(uint32_t region, sys::FileDescriptor file);
 

@@ -28,9 +28,13 @@ public:
         const sys::SignalBlock no_signals;
         thread_ = std::thread([target = target_.get()] { target->run(); });
     }
-    ~UcxSideHere() override {
+    ~UcxSideHere() override { end(); }
+
+    void end() noexcept override {
+        if (target_ == nullptr) return;
         target_->stop();
         thread_.join();
+        target_.reset();
     }
 
     fabric::Capability card() const noexcept override { return target_->card(); }
@@ -54,11 +58,17 @@ public:
 
 private:
     const std::unique_ptr<UcxContext> context_;
-    const std::unique_ptr<UcxTarget> target_;
+    std::unique_ptr<UcxTarget> target_;
     std::thread thread_;
 };
 
 }  // namespace
+
+Result<void> UcxSide::try_here() {
+    HANARE_TRY_ASSIGN(const std::unique_ptr<UcxContext> context, UcxContext::open({}));
+    HANARE_TRY(UcxMemory::allocate(*context, 1));
+    return {};
+}
 
 Result<std::unique_ptr<UcxSide>> UcxSide::open(fabric::ExposedRegions& regions) {
     HANARE_TRY_ASSIGN(std::unique_ptr<UcxContext> context, UcxContext::open({}));
@@ -68,8 +78,10 @@ Result<std::unique_ptr<UcxSide>> UcxSide::open(fabric::ExposedRegions& regions) 
 
 #else
 
+// The context says why.
+Result<void> UcxSide::try_here() { return std::unexpected(fabric::UcxContext::open({}).error()); }
+
 Result<std::unique_ptr<UcxSide>> UcxSide::open(fabric::ExposedRegions&) {
-    // Which says why.
     return std::unexpected(fabric::UcxContext::open({}).error());
 }
 

@@ -17,8 +17,9 @@ namespace hanare::job {
 
 class UcxSide {
 public:
-    // The regions live longer.  Starts a thread, which connects others.  NOT_SUPPORTED: no UCX
-    // here.
+    // Whether there can be one: NOT_SUPPORTED, SYSTEM.
+    static Result<void> try_here();
+    // The regions live longer.  Starts a thread, which connects others.
     static Result<std::unique_ptr<UcxSide>> open(fabric::ExposedRegions& regions);
     virtual ~UcxSide() = default;
     UcxSide(const UcxSide&) = delete;
@@ -27,10 +28,14 @@ public:
     // For others' extend().
     virtual fabric::Capability card() const noexcept = 0;
 
+    // Nothing is exposed any more.
+    virtual void end() noexcept = 0;
+
     // Zeros; ends before this does.
     virtual Result<std::unique_ptr<fabric::UcxMemory>> allocate(size_t bytes) = 0;
-    // As those of ExposedRegions.  The memory stays until it is concealed; after an error of
-    // revoke() it can be reached by the region, but not by UCX any more.
+    // As those of ExposedRegions.  The memory stays until it is concealed, or until end(); after an
+    // error of revoke() it can be reached by the region, but not by UCX any more.  What this task
+    // writes during conceal() may be lost, too.
     virtual Result<uint32_t> expose(fabric::UcxMemory& memory, fabric::Rights rights) = 0;
     virtual Result<void> revoke(uint32_t region) = 0;
     virtual Result<void> conceal(uint32_t region) = 0;

@@ -18,6 +18,7 @@
 
 #include "base/units.hpp"
 #include "sys/cgroup.hpp"
+#include "sys/network_namespace.hpp"
 
 namespace hanare::sys {
 namespace {
@@ -69,6 +70,11 @@ std::vector<char*> environment_of(const MeasuredProgram::Launch& launch) {
     if (!launch.cgroup.empty()) {
         if (const auto entered = enter_cgroup(launch.cgroup); !entered) {
             end_child("entering the cgroup", entered.error().text);
+        }
+    }
+    if (launch.network_of != 0) {
+        if (const auto entered = enter_network_of(launch.network_of); !entered) {
+            end_child("entering a network", entered.error().text);
         }
     }
     if (launch.user) become_user(*launch.user);

@@ -34,6 +34,7 @@ public:
         int input = -1;                        // its standard input and output
         int output = -1;
         std::string cgroup;           // a cgroup's directory, or empty
+        pid_t network_of = 0;         // in the network of that process; 0: in ours
         std::optional<UserIds> user;  // whom it becomes, after entering the cgroup
     };
 

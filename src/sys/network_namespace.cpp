@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,14 @@ Result<void> map_ids(uid_t user, gid_t group) {
     HANARE_TRY(write_text_file("/proc/self/setgroups", "deny"));
     HANARE_TRY(write_text_file("/proc/self/gid_map", "0 " + std::to_string(group) + " 1"));
     return write_text_file("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
+}
+
+// A user namespace.
+bool are_ours(const FileDescriptor& users) {
+    struct stat theirs = {};
+    struct stat ours = {};
+    return fstat(users.number(), &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
 }  // namespace
@@ -39,13 +48,16 @@ Result<void> enter_own_network() {
 }
 
 Result<void> enter_network_of(pid_t process) {
-    const std::string path = "/proc/" + std::to_string(process) + "/ns/net";
-    const FileDescriptor network(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!network.is_open()) {
+    const std::string path = "/proc/" + std::to_string(process) + "/ns/";
+    const FileDescriptor network(open((path + "net").c_str(), O_RDONLY | O_CLOEXEC));
+    const FileDescriptor users(open((path + "user").c_str(), O_RDONLY | O_CLOEXEC));
+    if (!network.is_open() || !users.is_open()) {
         return fail_errno(HANARE_STATUS_NOT_FOUND, errno, "the network of process %d",
                           static_cast<int>(process));
     }
-    if (setns(network.number(), CLONE_NEWNET) == 0) return {};
+    const bool is_entered = (are_ours(users) || setns(users.number(), CLONE_NEWUSER) == 0) &&
+                            setns(network.number(), CLONE_NEWNET) == 0;
+    if (is_entered) return {};
     return fail_errno(HANARE_STATUS_PERMISSION, errno, "cannot enter the network of process %d",
                       static_cast<int>(process));
 }

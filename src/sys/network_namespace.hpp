@@ -17,7 +17,8 @@ namespace hanare::sys {
 // process may be half-way then, and had better end.
 Result<void> enter_own_network();
 
-// From now on it is in the network of another one.  PERMISSION, NOT_FOUND: that has ended.
+// From now on it is in the network of another process of its user, and in the user namespace that
+// goes with it.  PERMISSION; NOT_FOUND: that process has ended.
 Result<void> enter_network_of(pid_t process);
 
 }  // namespace hanare::sys

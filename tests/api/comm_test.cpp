@@ -179,6 +179,11 @@ API_TEST_SCENARIO(comm_mistakes) {
     setenv("HANARE_COMM_UCX", "2", 1);
     SCENARIO_CHECK(hanare_comm_open(nullptr, &comm) == kBad && comm == nullptr);
     SCENARIO_CHECK(last_error().find("HANARE_COMM_UCX") != std::string::npos);
+    // Refused before it joins: without, it can.
+    setenv("HANARE_COMM_UCX", "1", 1);
+    setenv("UCX_TLS", "nonsense", 1);
+    SCENARIO_CHECK(hanare_comm_open(nullptr, &comm) == HANARE_STATUS_NOT_SUPPORTED);
+    SCENARIO_CHECK(last_error().find("UCX") != std::string::npos && comm == nullptr);
     unsetenv("HANARE_COMM_UCX");
     SCENARIO_CHECK(hanare_comm_barrier(nullptr, 0) == kBad);
     SCENARIO_CHECK(hanare_comm_wait(nullptr) == kBad);

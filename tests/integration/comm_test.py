@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of communication as jobs of several tasks, below `hanare launch`."""
 
-import ctypes
 import os
 import unittest
 
@@ -43,26 +42,49 @@ class Comm(support.InOwnPlace):
                     self.run_job(name, tasks)
 
     def test_by_ucx(self):
-        """With UCX's shared memory; where UCX is not, in one line that says so."""
-        try:
-            ctypes.CDLL("libucp.so.0")
-        except OSError:
-            self.skipTest("there is no libucp.so.0 (libucx0)")
+        """With UCX's shared memory."""
+        self.skip_without_ucx()
         for tasks in (1, 2, 4):
             for name in NAMES:
                 with self.subTest(name, tasks=tasks):
                     self.run_job(name, tasks, HANARE_COMM_UCX="1")
 
-    def test_transports_of_ucx_that_are_not_there(self):
+    def test_one_task_does_not_want_ucx(self):
+        """Then it is not used with it, and all goes as without."""
+        self.skip_without_ucx()
+        program = os.path.join(EXAMPLES, "example_comm_put_get")
+        process = self.start("launch", "-n", "3", "sh", "-c",
+                             f"HANARE_COMM_UCX=$((HANARE_RANK % 2)) exec {program}")
+        self.addCleanup(self.end, process)
+        output, errors = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, errors), (0, ""))
+        self.assertEqual(output, "put and get: as expected, 3 tasks\n")
+
+    def errors_of_transports(self, transports):
         program = os.path.join(EXAMPLES, "example_comm_counter")
-        self.environment.update(HANARE_COMM_UCX="1", UCX_TLS="nonsense")
+        self.environment.update(HANARE_COMM_UCX="1", UCX_TLS=transports)
         process = self.start("launch", "-n", "1", program)
         self.addCleanup(self.end, process)
         output, errors = process.communicate(timeout=120)
-        self.assertNotEqual(process.returncode, 0)
+        if process.returncode == 0:
+            return ""
         self.assertEqual(output, "")
-        self.assertIn("open: HANARE_STATUS_NOT_SUPPORTED", errors)
-        self.assertIn("UCX", errors)
+        return errors
+
+    def skip_without_ucx(self):
+        errors = self.errors_of_transports("posix")
+        for name in ("UCX_TLS", "HANARE_COMM_UCX"):
+            del self.environment[name]
+        for reason in ("built without UCX", "libucp.so.0"):
+            if reason in errors:
+                self.skipTest(errors)
+        self.assertEqual(errors, "")
+
+    def test_transports_of_ucx_that_are_not_there(self):
+        self.skip_without_ucx()
+        self.assertIn("nonsense", self.errors_of_transports("nonsense"))
+        # Puts by it are the target's work: there is no memory that others reach.
+        self.assertIn("'tcp'", self.errors_of_transports("tcp"))
 
 
 if __name__ == "__main__":
