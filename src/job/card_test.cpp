@@ -9,7 +9,8 @@ namespace hanare::job {
 namespace {
 
 Card some_card() {
-    Card card = {.host = "2001:db8::1", .port = 4711, .local_address = "@here", .control = {}};
+    Card card = {
+        .host = "2001:db8::1", .port = 4711, .local_address = "@here", .control = {}, .ucx = {}};
     card.control.words.key.words[1] = 5;
     card.control.forwards.epoch = 6;
     card.control.collectives.region = 7;
