@@ -131,6 +131,7 @@ Result<void> measure_pair(const FabricFlags& flags, const Plan& plan,
     HANARE_TRY_ASSIGN(FabricTargetProcess target,
                       FabricTargetProcess::start(flags.network, interrupt));
     HANARE_TRY_ASSIGN(const std::string address, target.next_line());
+    if (plan.is_veth) HANARE_TRY(await_link(NetworkEnd::kSource));
     HANARE_TRY_ASSIGN(std::vector<ComparedProgram> compared,
                       start_compared(plan, target.pid(), interrupt));
     sys::stay_on_first_cpu();

@@ -19,6 +19,7 @@
 #include "cli/fabric_network.hpp"
 #include "sys/become_program.hpp"
 #include "sys/clock.hpp"
+#include "sys/network_namespace.hpp"
 #include "sys/program_file.hpp"
 
 namespace hanare::cli {
@@ -128,9 +129,8 @@ void choose_transports(const std::optional<std::string>& beside) {
     if (!beside) return;
     setenv(bench::kTargetNetworkVariable, beside->c_str(), 1);
     setenv(bench::kTargetDeviceVariable, kVethTargetDevice, 1);
-    // Open MPI's processes talk to their launcher by this, which has other names in other versions.
+    // By this the processes of Open MPI talk to their launcher.
     setenv("PMIX_MCA_ptl_base_if_include", kVethNetwork, 1);
-    setenv("PMIX_MCA_ptl_tcp_if_include", kVethNetwork, 1);
 }
 
 }  // namespace
@@ -229,6 +229,10 @@ Error become_compared(const std::string& system, const std::optional<std::string
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system %.50s", system.c_str()).error();
     }
     choose_transports(beside);
+    // UCX looks into /sys for networks.
+    if (beside) {
+        if (const auto shown = sys::show_own_network(); !shown) return shown.error();
+    }
     const std::string program = path_of(*kind).string();
     if (kind->launcher == nullptr) return sys::become_program({program}, SIGKILL);
     const Result<std::string> launcher = sys::find_program(kind->launcher);

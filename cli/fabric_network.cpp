@@ -22,6 +22,7 @@ constexpr const char* kTargetPlainAddress = "127.77.0.2/24";
 // Of a limited link: what may go at once, and how long bytes wait at most.
 constexpr const char* kBurst = "1mb";
 constexpr const char* kLatency = "50ms";
+constexpr int kRunningMs = 10'000;
 
 // Users need not have it in their PATH.
 Result<std::string> find(const std::string& name) {
@@ -68,6 +69,10 @@ Result<void> join_target(pid_t target) {
 }
 
 Result<void> join_source() { return set_up(kVethTargetDevice, kTargetAddress); }
+
+Result<void> await_link(NetworkEnd end) {
+    return sys::await_running_link(name_of(end), kRunningMs);
+}
 
 Result<void> open_to_everybody(NetworkEnd end) {
     // Else all of 127/8 is the loopback interface's.

@@ -36,6 +36,8 @@ Result<void> join_source();
 
 // Afterwards, by each end for itself.
 enum class NetworkEnd { kSource, kTarget };
+// Until the pair works, as those have to know who choose by what is there.
+Result<void> await_link(NetworkEnd end);
 // Without a secret memory servers and their clients keep to addresses of this machine (127/8), also
 // where a network is so private that this would not matter.  Here these lead over the pair.
 Result<void> open_to_everybody(NetworkEnd end);

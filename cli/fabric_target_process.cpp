@@ -46,6 +46,7 @@ Result<std::string> enter_network(const std::string& network) {
         return fail(HANARE_STATUS_PEER_LOST, "the source has not joined the networks");
     }
     HANARE_TRY(join_source());
+    HANARE_TRY(await_link(NetworkEnd::kTarget));
     return kVethTargetHost;
 }
 

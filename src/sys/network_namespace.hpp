@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "base/result.hpp"
 
 namespace hanare::sys {
@@ -20,5 +22,13 @@ Result<void> enter_own_network();
 // From now on it is in the network of another process of its user, and in the user namespace that
 // goes with it.  PERMISSION; NOT_FOUND: that process has ended.
 Result<void> enter_network_of(pid_t process);
+
+// Until the interface, which is up, also runs: the kernel notes up to a second later that there is
+// somebody at its other end.  TIMEOUT.
+Result<void> await_running_link(const std::string& name, int timeout_ms);
+
+// From now on /sys/class/net shows the network that this process is in: it shows whoever mounts
+// /sys the own one, and so this is done, in a mount namespace of its own.  PERMISSION.
+Result<void> show_own_network();
 
 }  // namespace hanare::sys
