@@ -3,6 +3,8 @@
 // `hanare bench NAME`: measurements next to what they are compared with, as tables and as JSON.
 #include <memory>
 
+#include <CLI/CLI.hpp>
+
 #include "bench/dlm_sweep.hpp"
 #include "bench/numpy_report.hpp"
 #include "bench/pager_case.hpp"

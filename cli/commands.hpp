@@ -17,11 +17,14 @@
 #include <memory>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/outcome.hpp"
 #include "config/options.hpp"
 #include "sys/interrupt.hpp"
+
+// CLI/CLI.hpp takes seconds to compile, and most who include this need no more of it.
+namespace CLI {
+class App;
+}
 
 namespace hanare::cli {
 

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <map>
 
+#include <CLI/CLI.hpp>
+
 #include "base/units.hpp"
 #include "bench/device_probe.hpp"
 #include "bench/memory.hpp"

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <optional>
 
+#include <CLI/CLI.hpp>
+
 #include "base/units.hpp"
 #include "bench/sort_report.hpp"
 #include "bench/table.hpp"

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <CLI/CLI.hpp>
+
 #include "base/bookkeeping.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/launch_agent.hpp"
 #include "cli/launcher.hpp"

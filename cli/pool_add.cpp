@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/run_report.hpp"
 #include "config/store_spec.hpp"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <CLI/CLI.hpp>
+
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/processes.hpp"

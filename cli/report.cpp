@@ -2,6 +2,8 @@
 //
 // `hanare report`: the page is made by the Python package (python/hanare/report), which this
 // process becomes.
+#include <CLI/CLI.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/python.hpp"
 #include "sys/become_program.hpp"

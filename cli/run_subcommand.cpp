@@ -5,6 +5,8 @@
 #include <memory>
 #include <string_view>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/host_run.hpp"
 #include "cli/launch_agent.hpp"

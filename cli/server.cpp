@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/http_pages.hpp"

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <utility>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/commands.hpp"
 #include "config/rules.hpp"
 #include "config/store_spec.hpp"

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/run_report.hpp"

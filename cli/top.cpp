@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <optional>
 
+#include <CLI/CLI.hpp>
+
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/processes.hpp"

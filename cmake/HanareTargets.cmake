@@ -43,6 +43,12 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   set(HANARE_STATIC_PROGRAMS OFF)
 endif()
 
+# hanare_compiled_soon(TARGET): what is built more often than it runs long, as tests.  Functions have
+# their names in stack traces, and lines.
+function(hanare_compiled_soon target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1;-g1>)
+endfunction()
+
 set_property(GLOBAL PROPERTY HANARE_LAYERS "")
 
 # hanare_layer(NAME [SERIAL_TESTS] DEPENDS LAYER...): library hanare_NAME from src/NAME/**.cpp and,

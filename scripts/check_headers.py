@@ -2,18 +2,37 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles every header alone: those under include/ (but .hpp) as C11, all of them as C++20, the
-# library's own as C++23, those of bench/dlm as C11; warnings are errors.
+# library's own as C++23, those of bench/dlm as C11; warnings are errors.  The library's own which a
+# source includes before anything else are compiled alone wherever that is built; of these only the
+# guard is looked at.
 #
 # check_headers.py --cc CC --cxx CXX [--include DIR]... [--self-test]
 import argparse
 import concurrent.futures
 import os
+import re
 import shlex
 import subprocess
 
 import checklib
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+GUARD = re.compile(r"^#pragma once$", re.M)
+FIRST = re.compile(r'^#include ["<]([^">]+)[">]', re.M)
+
+
+def included_first(root):
+    """Names of headers that some source includes before anything else."""
+    firsts = (FIRST.search(path.read_text(encoding="utf-8"))
+              for path in checklib.sources(root, "src", "cli", "bench") if path.suffix == ".cpp")
+    return {first[1] for first in firsts if first}
+
+
+def is_seen_alone(root, header, firsts):
+    name = str(header.relative_to(root))
+    return name.removeprefix("src/") in firsts and GUARD.search(header.read_text(encoding="utf-8"))
 
 
 def jobs(root, cc, cxx, includes):
@@ -27,12 +46,13 @@ def jobs(root, cc, cxx, includes):
             yield name, "C11", [*cc, "-x", "c", "-std=c11", *flags, "-"]
         yield name, "C++20", [*cxx, "-x", "c++", "-std=c++20", *flags, "-"]
     far = [*cc, "-x", "c", "-std=gnu11", *internal, f"-I{root}/bench/dlm", "-Ddlm=", "-"]
+    firsts = included_first(root)
     for header in checklib.sources(root, "src", "cli", "bench"):
         name = header.relative_to(root)
         if name.parts[:2] == ("bench", "dlm"):
             if header.suffix == ".h":
                 yield name, "C11", far  # the programs'
-        elif header.suffix in (".h", ".hpp"):
+        elif header.suffix in (".h", ".hpp") and not is_seen_alone(root, header, firsts):
             yield name, "C++23", [*cxx, "-x", "c++", "-std=c++23", *internal, "-"]
 
 
@@ -68,6 +88,14 @@ def self_test(cc, cxx):
          "#pragma once\n#include <expected>\nusing A = std::expected<int, int>;\n"}, "as C++20"),
         ("internal", {"src/base/b.hpp": "#pragma once\nstd::string name();\n"},
          "src/base/b.hpp does not compile alone as C++23"),
+        ("internal, not included first", {"src/base/b.hpp": "#pragma once\nstd::string name();\n",
+         "src/base/b.cpp": "#include <string>\n#include \"base/b.hpp\"\n"},
+         "src/base/b.hpp does not compile alone as C++23"),
+        ("internal, no guard", {"src/base/b.hpp": "struct A { int b; };\n",
+         "src/base/b.cpp": "#include \"base/b.hpp\"\n"},
+         "src/base/b.hpp does not compile alone as C++23"),
+        ("internal, its source sees to it", {"src/base/b.hpp": "#pragma once\nstd::string name();\n",
+         "src/base/b.cpp": "#include \"base/b.hpp\"\n"}, None),
     ])
 
 
