@@ -137,7 +137,8 @@ void add_bench_dlm(CLI::App& bench) {
     dlm->add_option("--rounds", flags->rounds, "runs of each; the median counts (default 1)");
     dlm->add_option("--patience", flags->patience_s,
                     "seconds after which a run is stopped, 1 to 86400 (default 60)");
-    dlm->add_flag("--quick", flags->quick, "smaller programs, a file store, fewer local parts");
+    dlm->add_flag("--quick", flags->quick,
+                  "smaller programs, a file store, fewer local parts, patience of 40 s");
     dlm->add_option("--resume", flags->resume,
                     "remember each run in this file, and do not run again what is in it");
     dlm->add_option("--json", flags->json, "write the results to this file");

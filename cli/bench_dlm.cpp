@@ -45,13 +45,13 @@ constexpr const char* kSystems[] = {bench::kDlmHanare, bench::kDlmRun, bench::kD
 struct Extent {
     const char* percents;
     const char* stores;
+    const char* patience_s;
 };
-constexpr Extent kFull = {"80,65,40,20,10", "file,server,server_10g"};
-constexpr Extent kQuick = {"40,10", "file"};
+constexpr Extent kFull = {"80,65,40,20,10", "file,server,server_10g", "60"};
+constexpr Extent kQuick = {"40,10", "file", "40"};
 constexpr const char* kBlocks = "auto";
 constexpr const char* kSystemsUsual = "hanare,run,swap,mmap";
 constexpr const char* kRounds = "1";
-constexpr const char* kPatience_s = "60";
 
 struct Series {
     std::vector<DlmProgram> programs;
@@ -103,7 +103,7 @@ Result<Series> make_series(const DlmFlags& flags) {
     series.rounds = static_cast<int>(rounds);
     HANARE_TRY_ASSIGN(
         series.setting.patience_s,
-        kPatienceAllowed_s.parse("--patience", flags.patience_s.value_or(kPatience_s)));
+        kPatienceAllowed_s.parse("--patience", flags.patience_s.value_or(extent.patience_s)));
     HANARE_TRY_ASSIGN(series.setting.directory, store_directory(options));
     series.setting.engine = config::value_text(options, OptionId::engine);
     return series;
