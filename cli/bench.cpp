@@ -135,8 +135,9 @@ void add_bench_dlm(CLI::App& bench) {
                     "under hanare run), swap, zram, mmap (a mapped file for the arrays) (default "
                     "hanare,run,swap,mmap)");
     dlm->add_option("--rounds", flags->rounds, "runs of each; the median counts (default 1)");
-    dlm->add_option("--patience", flags->patience_s,
-                    "seconds after which a run is stopped, 1 to 86400 (default 60)");
+    dlm->add_option(
+        "--patience", flags->patience_s,
+        "seconds after which a run is stopped, 1 to 86400 (default 60; 40 with --quick)");
     dlm->add_flag("--quick", flags->quick,
                   "smaller programs, a file store, fewer local parts, patience of 40 s");
     dlm->add_option("--resume", flags->resume,

@@ -16,7 +16,7 @@
 namespace hanare::cli {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kPatience{150};  // some steps of which each has its own
 // What the keeper of a link says.
 constexpr const char* kUrl = "url";
 constexpr const char* kStatus = "status";
@@ -49,7 +49,8 @@ Result<DlmServers::Place> DlmServers::place_of(const std::string& store) {
     if (found == links_.end()) found = links_.emplace(store, lay_link(store)).first;
     const Result<Link>& link = found->second;
     if (!link) return std::unexpected(link.error());
-    return Place{link->url, link->near.pid()};
+    if (!link->near.has_ended()) return Place{link->url, link->near.pid()};
+    return fail(HANARE_STATUS_PEER_LOST, "%s: who kept the link has ended", store.c_str());
 }
 
 Result<DlmServers::Place> DlmServers::over_loopback() {
@@ -79,6 +80,9 @@ Result<DlmServers::Link> DlmServers::lay_link(const std::string& store) const {
 }
 
 Result<void> keep_dlm_link(const std::string& store, const sys::Interrupt& interrupt) {
+    if (store != kDlmServer10g && store != kDlmServer1g) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "--link: only the bench itself may use it");
+    }
     const Result<RemoteFarProcess> far = start_far(store, interrupt);
     nlohmann::json said;
     if (far) {

@@ -32,10 +32,11 @@ constexpr int kEndMs = 5'000;
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr const char* kReady = "ready";
 constexpr const char* kLoopbackDevice = "lo";
+constexpr const char* kOpenMpi = "mpi_openmpi";
 
 constexpr ComparedKind kKinds[] = {
     {"ucx", "ucx", "hanare-bench-ucx", "libucx-dev", nullptr, nullptr},
-    {"mpi_openmpi", "mpi", "hanare-bench-mpi-openmpi", "libopenmpi-dev", "mpirun.openmpi",
+    {kOpenMpi, "mpi", "hanare-bench-mpi-openmpi", "libopenmpi-dev", "mpirun.openmpi",
      "openmpi-bin"},
     {"mpi_mpich", "mpi", "hanare-bench-mpi-mpich", "libmpich-dev", "mpiexec.mpich", "mpich"},
 };
@@ -128,7 +129,6 @@ void choose_transports(const std::optional<std::string>& beside) {
     setenv("MPIR_CVAR_NOLOCAL", "1", 1);
     if (!beside) return;
     setenv(bench::kTargetNetworkVariable, beside->c_str(), 1);
-    setenv(bench::kTargetDeviceVariable, kVethTargetDevice, 1);
     // By this the processes of Open MPI talk to their launcher.
     setenv("PMIX_MCA_ptl_base_if_include", kVethNetwork, 1);
 }
@@ -230,7 +230,8 @@ Error become_compared(const std::string& system, const std::optional<std::string
     }
     choose_transports(beside);
     // UCX looks into /sys for networks.
-    if (beside) {
+    if (beside && system != kOpenMpi) {
+        setenv(bench::kTargetDeviceVariable, kVethTargetDevice, 1);
         if (const auto shown = sys::show_own_network(); !shown) return shown.error();
     }
     const std::string program = path_of(*kind).string();
@@ -238,7 +239,7 @@ Error become_compared(const std::string& system, const std::optional<std::string
     const Result<std::string> launcher = sys::find_program(kind->launcher);
     if (!launcher) return launcher.error();
     std::vector<std::string> arguments = {*launcher, "-n", "2"};
-    if (system == "mpi_openmpi") {
+    if (system == kOpenMpi) {
         arguments = openmpi_arguments(*launcher, beside ? kVethNetwork : kLoopbackDevice);
     }
     arguments.push_back(program);

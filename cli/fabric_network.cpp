@@ -63,8 +63,12 @@ Result<void> enter_bench_network() {
 }
 
 Result<void> join_target(pid_t target) {
-    HANARE_TRY(run_ip({"link", "add", kVethSourceDevice, "type", "veth", "peer", "name",
-                       kVethTargetDevice, "netns", std::to_string(target)}));
+    const auto laid = run_ip({"link", "add", kVethSourceDevice, "type", "veth", "peer", "name",
+                              kVethTargetDevice, "netns", std::to_string(target)});
+    if (!laid) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED, "no link of two networks here: %.150s",
+                    laid.error().text);
+    }
     return set_up(kVethSourceDevice, kSourceAddress);
 }
 

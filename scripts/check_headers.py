@@ -20,14 +20,14 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 GUARD = re.compile(r"^#pragma once$", re.M)
-FIRST = re.compile(r'^#include ["<]([^">]+)[">]', re.M)
+DIRECTIVE = re.compile(r'^#(include ["<](?P<header>[^">]+)[">]|.*)', re.M)
 
 
 def included_first(root):
-    """Names of headers that some source includes before anything else."""
-    firsts = (FIRST.search(path.read_text(encoding="utf-8"))
+    """Names of headers that some source includes before anything else, whatever is built."""
+    firsts = (DIRECTIVE.search(path.read_text(encoding="utf-8"))
               for path in checklib.sources(root, "src", "cli", "bench") if path.suffix == ".cpp")
-    return {first[1] for first in firsts if first}
+    return {first["header"] for first in firsts if first and first["header"]}
 
 
 def is_seen_alone(root, header, firsts):

@@ -19,9 +19,9 @@ Result<void> enter_target_network() {
                     kTargetNetworkVariable, process);
     }
     HANARE_TRY(sys::enter_network_of(number));
-    HANARE_TRY(sys::show_own_network());  // UCX looks there
     if (const char* const device = std::getenv(kTargetDeviceVariable)) {
         setenv("UCX_NET_DEVICES", device, 1);
+        HANARE_TRY(sys::show_own_network());  // where UCX looks for it
     }
     return {};
 }

@@ -10,7 +10,7 @@ namespace hanare::bench {
 
 // The process in whose network the target is to be; not set: all are in the same one.
 inline constexpr const char* kTargetNetworkVariable = "HANARE_BENCH_TARGET_NETWORK";
-// UCX's device there.
+// UCX's device there; not set: it is not used.
 inline constexpr const char* kTargetDeviceVariable = "HANARE_BENCH_TARGET_DEVICE";
 
 // The target, before its library looks for networks, and before it has threads; what listens on an

@@ -129,8 +129,10 @@ HANARE_API hanare_status hanare_comm_capability(hanare_comm *comm, uint32_t regi
  * memory of hanare_comm_allocate meanwhile may be lost, and what others do to it by another region
  * of the same memory.  After another error than NOT_FOUND the region is concealed. */
 HANARE_API hanare_status hanare_comm_revoke(hanare_comm *comm, uint32_t region);
-/* Nobody touches the memory for this region when this returns.  What this task itself writes
- * meanwhile may be lost if it is UCX's.  NOT_FOUND; BUSY: of a window. */
+/* Nobody touches the memory for this region when this returns.  If it is UCX's, what this task
+ * itself writes meanwhile may be lost, and what others do to it by another region of the same
+ * memory; and there has to be room for a copy.  NOT_FOUND; BUSY: of a window.  After any other
+ * error it is concealed, but what had begun by UCX may still be applied. */
 HANARE_API hanare_status hanare_comm_conceal(hanare_comm *comm, uint32_t region);
 
 /* ---- operations: begin, and wait until it is done

@@ -141,7 +141,7 @@ void UcxLink::look_for_the_target() noexcept {
 }
 
 // False: the region is not what it was.  Whether that has been revoked or its task is gone the base
-// link finds out, which does nothing to it either.
+// link finds out, by which nothing is allowed any more (UcxTarget::revoke).
 bool UcxLink::carry_out_on(const Attached& attached, Operation& operation) noexcept {
     hanare_status status = check_epoch(operation);
     if (status == HANARE_STATUS_OK) status = apply(attached, operation);

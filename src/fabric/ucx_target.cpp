@@ -117,14 +117,17 @@ Result<void> UcxTarget::publish(uint32_t region, Rights rights, const UcxMemory&
     return {};
 }
 
-// Sources look at the epoch after what they have done: it was done before, and is in the copy, or
-// they see that it is another, and do not say that it was done.
+// The capability ends first, then the way by UCX, then others have no more than a copy.  What a
+// source has done it had done before that, and it is in the copy; or the source sees, since it
+// looks at the epoch afterwards, that it may not be.  Then it asks the base link, by which nothing
+// is allowed any more: nothing is done twice.
 Result<void> UcxTarget::revoke(uint32_t region) {
     const std::lock_guard guard(lock_);
     const auto found = exposed_.find(region);
     if (found == exposed_.end()) return unknown(region);
+    const Result<void> revoked = regions_.revoke(region);
     card_page().epochs[region].store(0);
-    HANARE_TRY(regions_.revoke(region));
+    HANARE_TRY(revoked);
     HANARE_TRY(found->second.memory->replace());
     return publish(region, found->second.rights, *found->second.memory);
 }
@@ -133,11 +136,11 @@ Result<void> UcxTarget::conceal(uint32_t region) {
     const std::lock_guard guard(lock_);
     const auto found = exposed_.find(region);
     if (found == exposed_.end()) return unknown(region);
-    card_page().epochs[region].store(0);
     UcxMemory& memory = *found->second.memory;
     exposed_.erase(found);
-    HANARE_TRY(regions_.conceal(region));
-    // Who has begun before still writes, to what nobody has any more.
+    const Result<void> concealed = regions_.conceal(region);
+    card_page().epochs[region].store(0);
+    HANARE_TRY(concealed);
     return memory.replace();
 }
 

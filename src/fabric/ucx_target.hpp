@@ -37,8 +37,8 @@ public:
     // As those of ExposedRegions, which do not know of UCX: such regions are exposed, revoked and
     // concealed here.  All of the memory, which stays until then, or until the target's end.
     Result<uint32_t> expose(UcxMemory& memory, Rights rights);
-    // What is written to the memory meanwhile may be lost, of these two; after an error the region
-    // cannot be reached by UCX any more, but for what had begun before.
+    // What is written to the memory meanwhile, also by way of other regions, may be lost, of these
+    // two; after an error the region cannot be reached by UCX any more, but for what had begun.
     Result<void> revoke(uint32_t region);
     Result<void> conceal(uint32_t region);
 

@@ -403,6 +403,29 @@ TEST_P(UcxPeer, ConcealedRegions) {
     EXPECT_EQ(word_at(0), 0u);
 }
 
+// Adds that say OK while the region is revoked again and again have been done once, others at most
+// once.
+TEST_P(UcxPeer, NothingIsDoneTwiceWhileARegionIsRevoked) {
+    uint64_t good = 0;
+    uint64_t uncertain = 0;
+    for (int round = 0; round < 60; ++round) {
+        attach(there.all);
+        const Capability key = there.all;
+        std::jthread source([&] {
+            for (;;) {
+                if (run(*link, Fetch(key, 8, FetchOp::kAdd, 1)) != HANARE_STATUS_OK) break;
+                ++good;
+            }
+            ++uncertain;
+        });
+        tell('r');
+    }
+    attach(there.all);
+    const uint64_t added = word_at(8);
+    EXPECT_GE(added, good);
+    EXPECT_LE(added, good + uncertain);
+}
+
 // Puts that say OK while the region is revoked again and again are in the target's memory.
 TEST_P(UcxPeer, RevokedWhileItIsUsed) {
     for (uint32_t round = 1; round <= 60; ++round) {
@@ -596,6 +619,23 @@ TEST(Ucx, EmulatedTransportsHaveNoMemory) {
     ASSERT_FALSE(target);
     EXPECT_EQ(target.error().status, HANARE_STATUS_NOT_SUPPORTED) << target.error().text;
     EXPECT_NE(std::string(target.error().text).find("'tcp'"), std::string::npos);
+}
+
+// Who had begun to write when a region was concealed does not write to the memory.
+TEST(Ucx, ConcealedMemoryHasOtherPages) {
+    if (const std::string why = why_there_is_none(); !why.empty()) GTEST_SKIP() << why;
+    const auto context = UcxContext::open({.transports = "posix"}).value();
+    ExposedRegions regions;
+    const auto target = UcxTarget::open(*context, regions).value();
+    const auto memory = UcxMemory::allocate(*context, kBytes).value();
+    std::fill_n(memory->address(), kBytes, std::byte{5});
+    const uint32_t region = target->expose(*memory, kUsual).value();
+    const std::vector<std::byte> key = memory->key();
+    ASSERT_TRUE(target->conceal(region));
+    EXPECT_NE(memory->key(), key);
+    EXPECT_TRUE(std::all_of(memory->address(), memory->address() + kBytes,
+                            [](std::byte byte) { return byte == std::byte{5}; }));
+    EXPECT_EQ(target->conceal(region).error().status, HANARE_STATUS_NOT_FOUND);
 }
 
 TEST(Ucx, NoSuchTransports) {

@@ -287,27 +287,31 @@ TEST_F(SystemCallsTest, WorkInThreads) {
 }
 
 // Every way to a new process, with the calls that make it going through the handler or not.
+std::string make_a_process_each_way() {
+    const pid_t child = fork();
+    HOOK_CHECK(child >= 0);
+    if (child == 0) _exit(getpid() == getppid() ? 1 : 40);
+    int status = 0;
+    HOOK_CHECK(waitpid(child, &status, 0) == child);
+    HOOK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
+    char program[] = "/bin/sh";
+    char option[] = "-c";
+    char command[] = "exit 41";
+    std::array<char*, 4> arguments = {program, option, command, nullptr};
+    pid_t spawned = 0;
+    HOOK_CHECK(posix_spawn(&spawned, program, nullptr, nullptr, arguments.data(), environ) == 0);
+    HOOK_CHECK(waitpid(spawned, &status, 0) == spawned);
+    HOOK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 41);
+    const pid_t borrowed = vfork();
+    if (borrowed == 0) _exit(42);
+    HOOK_CHECK(waitpid(borrowed, &status, 0) == borrowed);
+    HOOK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+    return {};
+}
+
 std::string make_processes() {
     for (int i = 0; i < 20; ++i) {
-        const pid_t child = fork();
-        HOOK_CHECK(child >= 0);
-        if (child == 0) _exit(getpid() == getppid() ? 1 : 40);
-        int status = 0;
-        HOOK_CHECK(waitpid(child, &status, 0) == child);
-        HOOK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
-        char program[] = "/bin/sh";
-        char option[] = "-c";
-        char command[] = "exit 41";
-        std::array<char*, 4> arguments = {program, option, command, nullptr};
-        pid_t spawned = 0;
-        HOOK_CHECK(posix_spawn(&spawned, program, nullptr, nullptr, arguments.data(), environ) ==
-                   0);
-        HOOK_CHECK(waitpid(spawned, &status, 0) == spawned);
-        HOOK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 41);
-        const pid_t borrowed = vfork();
-        if (borrowed == 0) _exit(42);
-        HOOK_CHECK(waitpid(borrowed, &status, 0) == borrowed);
-        HOOK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+        if (std::string what = make_a_process_each_way(); !what.empty()) return what;
     }
     return {};
 }

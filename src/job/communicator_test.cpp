@@ -586,19 +586,21 @@ TEST_P(CommunicatorBy, ConcealedMemoryIsTheTasksAlone) {
     for (int round = 0; round < 30; ++round) {
         const Exposed target(*pair.b, memory);
         std::atomic<uint64_t> done{0};
+        std::atomic<hanare_status> end{HANARE_STATUS_OK};
         std::thread writer([&] {
-            for (uint64_t value = 1;; ++value) {
+            for (uint64_t value = 1; end.load() == HANARE_STATUS_OK; ++value) {
                 Call put(Kind::kPut, target.key, 0);
                 const std::vector<uint64_t> words(512, value);
                 put.source = std::as_bytes(std::span(words));
-                if (!pair.a->carry_out(1, put)) return;
+                end.store(status_of(pair.a->carry_out(1, put)));
                 done.store(value);
             }
         });
-        while (done.load() < 20 && !::testing::Test::HasFailure()) std::this_thread::yield();
-        ASSERT_TRUE(pair.b->exposures().conceal(target.region));
+        while (done.load() < 20 && end.load() == HANARE_STATUS_OK) std::this_thread::yield();
+        EXPECT_TRUE(pair.b->exposures().conceal(target.region));
         const std::vector<std::byte> left(memory.begin(), memory.end());
         writer.join();
+        EXPECT_EQ(end.load(), HANARE_STATUS_BAD_KEY);
         EXPECT_TRUE(std::ranges::equal(left, memory));
     }
 }

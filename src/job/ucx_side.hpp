@@ -34,8 +34,8 @@ public:
     // Zeros; ends before this does.
     virtual Result<std::unique_ptr<fabric::UcxMemory>> allocate(size_t bytes) = 0;
     // As those of ExposedRegions.  The memory stays until it is concealed, or until end(); after an
-    // error of revoke() it can be reached by the region, but not by UCX any more.  What this task
-    // writes during conceal() may be lost, too.
+    // error of revoke() it can be reached by the region, but not by UCX any more.  What is written
+    // meanwhile, also by way of other regions, may be lost, with conceal(), too.
     virtual Result<uint32_t> expose(fabric::UcxMemory& memory, fabric::Rights rights) = 0;
     virtual Result<void> revoke(uint32_t region) = 0;
     virtual Result<void> conceal(uint32_t region) = 0;

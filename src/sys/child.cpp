@@ -100,6 +100,13 @@ void Child::end_input() noexcept {
     if (input_fd_ >= 0) close(std::exchange(input_fd_, -1));
 }
 
+bool Child::has_ended() const noexcept {
+    siginfo_t info = {};
+    return pid_ <= 0 ||
+           waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid == pid_;
+}
+
 void Child::kill() noexcept {
     if (pid_ > 0) ::kill(pid_, SIGKILL);
 }

@@ -33,6 +33,8 @@ public:
     Result<void> send(std::string_view text);
     // Its standard input ends.
     void end_input() noexcept;
+    // It is waited for all the same.
+    bool has_ended() const noexcept;
     // SIGKILL; wait() afterwards.
     void kill() noexcept;
     // Waits for the end; returns the status of waitpid(2).  Once.

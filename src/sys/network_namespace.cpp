@@ -56,7 +56,8 @@ Result<void> enter_own_network() {
     const gid_t group = getegid();
     if (errno == EPERM && unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) {
         if (const auto mapped = map_ids(user, group); !mapped) {
-            return fail(HANARE_STATUS_PERMISSION, "%s", mapped.error().text);
+            return fail(HANARE_STATUS_PERMISSION, "cannot make a network of its own: %s",
+                        mapped.error().text);
         }
         return {};
     }
@@ -98,7 +99,10 @@ Result<void> await_running_link(const std::string& name, int timeout_ms) {
             return fail(HANARE_STATUS_TIMEOUT, "the interface %s does not run", name.c_str());
         }
         pollfd waited = {changes.number(), POLLIN, 0};
-        poll(&waited, 1, static_cast<int>((end_ns - now) / kNsPerMs) + 1);
+        if (poll(&waited, 1, static_cast<int>((end_ns - now) / kNsPerMs) + 1) < 0) {
+            return fail_errno(HANARE_STATUS_BUSY, errno, "waiting for the interface %s",
+                              name.c_str());
+        }
         char ignored[8192];
         while (recv(changes.number(), ignored, sizeof ignored, 0) > 0) {
         }

@@ -24,7 +24,7 @@ Result<void> enter_own_network();
 Result<void> enter_network_of(pid_t process);
 
 // Until the interface, which is up, also runs: the kernel notes up to a second later that there is
-// somebody at its other end.  TIMEOUT.
+// somebody at its other end.  TIMEOUT; BUSY: a signal came.
 Result<void> await_running_link(const std::string& name, int timeout_ms);
 
 // From now on /sys/class/net shows the network that this process is in: it shows whoever mounts

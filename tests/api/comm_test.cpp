@@ -185,6 +185,7 @@ API_TEST_SCENARIO(comm_mistakes) {
     SCENARIO_CHECK(hanare_comm_open(nullptr, &comm) == HANARE_STATUS_NOT_SUPPORTED);
     SCENARIO_CHECK(last_error().find("UCX") != std::string::npos && comm == nullptr);
     unsetenv("HANARE_COMM_UCX");
+    unsetenv("UCX_TLS");
     SCENARIO_CHECK(hanare_comm_barrier(nullptr, 0) == kBad);
     SCENARIO_CHECK(hanare_comm_wait(nullptr) == kBad);
     SCENARIO_CHECK(hanare_comm_window_close(nullptr, 0) == kBad);
