@@ -2,7 +2,7 @@
 #
 # How tests are registered.  Labels: unit, integration, stress, model, fuzz, checks, install; `asan`
 # in addition on what belongs to the quick sanitizer subset that `make test` builds and runs: unit
-# tests, the API, stores; `make test-sanitizers` runs all others, too.
+# tests and the API; `make test-sanitizers` runs all others, too.
 
 # SIGSEGV and SIGBUS are Hanare's, and so are the alternate signal stacks: a sanitizer that unmaps
 # "its" stack at thread exit would unmap ours.
