@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <new>
 
+#include "base/sanitizers.hpp"
 #include "hook/next_function.hpp"
 #include "hook/signal_mask.hpp"
 #include "hook/wrappers.hpp"
@@ -69,6 +70,7 @@ pthread_key_t record_key;
 bool record_key_made = false;
 
 void leave_thread(void* pointer) noexcept {
+    base::forget_cancelled_frames();
     auto* record = static_cast<ThreadRecord*>(pointer);
     if (--record->rounds_left > 0 && pthread_setspecific(record_key, record) == 0) return;
     stack_t current = {};
