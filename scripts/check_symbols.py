@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compares what libhanare.so exports with what it promises: the functions declared HANARE_API under
-# include/hanare and the libc functions named in scripts/interposed_symbols.txt.
+# include/hanare and the libc functions named in scripts/interposed_symbols.txt.  And nothing in it
+# may ask the processor what it can do when a program starts (src/sys/processor.hpp).
 #
 # check_symbols.py LIBRARY | --self-test
 import re
@@ -27,12 +28,20 @@ def interposed(root):
     return {line.split("#")[0].strip() for line in lines} - {""}
 
 
-def exported(library):
-    """Names defined in the dynamic symbol table, without versions and version nodes (type A)."""
-    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
-                          check=True)
+# Of libgcc, behind __builtin_cpu_supports.
+ASKS_AT_START = "__cpu_indicator_init"
+
+
+def defined(library, *options):
+    """Names, without versions and version nodes (type A)."""
+    done = subprocess.run(["nm", *options, "--defined-only", library], capture_output=True,
+                          text=True, check=True)
     entries = [line.split()[-2:] for line in done.stdout.splitlines()]
     return {name.split("@")[0] for kind, name in entries if kind != "A"}
+
+
+def exported(library):
+    return defined(library, "-D")
 
 
 def check(root, library):
@@ -40,7 +49,9 @@ def check(root, library):
     return [f"{name}: promised, but {library} does not export it"
             for name in sorted(promised - found)] + [
             f"{name}: exported, but neither declared HANARE_API nor in interposed_symbols.txt"
-            for name in sorted(found - promised)]
+            for name in sorted(found - promised)] + [
+            f"{name}: a constructor that asks the processor; use sys/processor.hpp"
+            for name in sorted({ASKS_AT_START} & defined(library))]
 
 
 def self_test():
@@ -64,6 +75,8 @@ def self_test():
         ("missing", with_body(good.replace("hanare_two", "hanare_twa")), "hanare_two: promised"),
         ("interposed missing", with_body(good.replace("signal", "static_signal")), "signal: promised"),
         ("leaked", with_body(good + "int helper(void) { return 3; }\n"), "helper: exported"),
+        ("asks", with_body(good.replace("return a;", 'return a + !!__builtin_cpu_supports("avx2");')),
+         ASKS_AT_START),
     ])
 
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "sys/processor.hpp"
+
 namespace hanare::fabric {
 namespace {
 
@@ -48,8 +50,8 @@ uint32_t crc32c_portable(uint32_t before, const std::byte* memory, size_t bytes)
 }
 
 uint32_t crc32c(uint32_t before, const std::byte* memory, size_t bytes) noexcept {
-    return __builtin_cpu_supports("sse4.2") != 0 ? crc32c_sse42(before, memory, bytes)
-                                                 : crc32c_portable(before, memory, bytes);
+    return sys::has_sse42() ? crc32c_sse42(before, memory, bytes)
+                            : crc32c_portable(before, memory, bytes);
 }
 
 }  // namespace hanare::fabric

@@ -10,7 +10,25 @@ namespace hanare::sys {
 namespace {
 
 enum Answer : int { kUnknown, kNo, kYes };
-constinit std::atomic<int> avx2{kUnknown};
+
+// What a question found, asked by whoever comes first, or by several at once.
+class Feature {
+public:
+    constexpr explicit Feature(bool (*ask)() noexcept) : ask_(ask) {}
+
+    bool is_there() noexcept {
+        int answer = answer_.load(std::memory_order_relaxed);
+        if (answer == kUnknown) {
+            answer = ask_() ? kYes : kNo;
+            answer_.store(answer, std::memory_order_relaxed);
+        }
+        return answer == kYes;
+    }
+
+private:
+    bool (*const ask_)() noexcept;
+    std::atomic<int> answer_{kUnknown};
+};
 
 bool kernel_saves_ymm() noexcept {
     unsigned low = 0;
@@ -31,15 +49,20 @@ bool ask_for_avx2() noexcept {
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_AVX2) != 0;
 }
 
+bool ask_for_sse42() noexcept {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_2) != 0;
+}
+
+constinit Feature avx2(ask_for_avx2);
+constinit Feature sse42(ask_for_sse42);
+
 }  // namespace
 
-bool has_avx2() noexcept {
-    int answer = avx2.load(std::memory_order_relaxed);
-    if (answer == kUnknown) {
-        answer = ask_for_avx2() ? kYes : kNo;
-        avx2.store(answer, std::memory_order_relaxed);
-    }
-    return answer == kYes;
-}
+bool has_avx2() noexcept { return avx2.is_there(); }
+bool has_sse42() noexcept { return sse42.is_there(); }
 
 }  // namespace hanare::sys

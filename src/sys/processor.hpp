@@ -11,4 +11,7 @@ namespace hanare::sys {
 // With registers that the kernel saves.
 bool has_avx2() noexcept;
 
+// The instructions for CRC-32C.
+bool has_sse42() noexcept;
+
 }  // namespace hanare::sys
