@@ -33,6 +33,7 @@ struct RunArguments;
 // `arguments` is filled before the command line is parsed and outlives the app.
 void add_run(CLI::App& app, const RunArguments& arguments);
 void add_launch(CLI::App& app, const RunArguments& arguments);
+void add_space(CLI::App& app, const RunArguments& arguments);
 void add_server(CLI::App& app);
 void add_status(CLI::App& app);
 void add_drain(CLI::App& app);

@@ -98,6 +98,17 @@ std::optional<RunCommand> understand(int argc, char** argv) {
     return command;
 }
 
+// A launcher starts one for each task, and waits.  Returns where options have to be understood.
+void become_space_proxy(int argc, char** argv) {
+    const std::string_view words[] = {"space", "exec"};
+    if (argc < 4 || argv[1] != words[0] || argv[2] != words[1] || *argv[3] == '-') return;
+    std::error_code ignored;
+    const fs::path directory = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+    for (const fs::path& place : {directory / HANARE_TOOLS_DIRECTORY, directory}) {
+        execv((place / "hanare-space-root").c_str(), argv + 1);
+    }
+}
+
 // Returns only where that is not possible.
 int become_tools(char** argv, bool ignores_file_size_signal = true) {
     if (!ignores_file_size_signal) std::signal(SIGXFSZ, SIG_DFL);
@@ -120,6 +131,7 @@ int become_tools(char** argv, bool ignores_file_size_signal = true) {
 
 int main(int argc, char** argv) {
     namespace cli = hanare::cli;
+    cli::become_space_proxy(argc, argv);
     auto command = cli::understand(argc, argv);
     if (!command) return cli::become_tools(argv);
     return cli::run_command([&](bool ignores_file_size_signal) {

@@ -136,6 +136,7 @@ int run(int argc, char** argv, RunArguments& arguments) {
     app.set_version_flag("--version", std::string("hanare ") + HANARE_VERSION);
     add_run(app, arguments);
     add_launch(app, arguments);
+    add_space(app, arguments);
     add_server(app);
     add_status(app);
     add_drain(app);

@@ -7,6 +7,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <span>
+
 #include "cli/commands.hpp"
 #include "cli/host_run.hpp"
 #include "cli/launch_agent.hpp"
@@ -18,6 +21,12 @@ namespace {
 
 // Subcommands whose command line ends with that of a program.
 constexpr std::string_view kStarters[] = {"run", "launch", kAgentName};
+// Of `hanare space`.
+constexpr std::string_view kSpaceStarters[] = {"run", "exec"};
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
 
 // How many words the option takes; those that nobody knows are refused later, as ours.
 int words_of_option(CLI::App& starter, const std::string& word) {
@@ -36,9 +45,13 @@ int run_beside(const RunFlags& flags, const HostFlags& hosts, config::Overrides 
 }  // namespace
 
 int part_arguments(CLI::App& app, int argc, char** argv, RunArguments& arguments) {
-    if (argc < 2 || std::ranges::find(kStarters, argv[1]) == std::end(kStarters)) return argc;
-    CLI::App& starter = *app.get_subcommand(argv[1]);
-    int at = 2;
+    if (argc < 2) return argc;
+    const bool is_of_space =
+        argc > 2 && argv[1] == std::string_view("space") && is_among(kSpaceStarters, argv[2]);
+    if (!is_of_space && !is_among(kStarters, argv[1])) return argc;
+    CLI::App& command = *app.get_subcommand(argv[1]);
+    CLI::App& starter = is_of_space ? *command.get_subcommand(argv[2]) : command;
+    int at = is_of_space ? 3 : 2;
     while (at < argc && *argv[at] == '-' && argv[at] != kRunArgumentsEnd) {
         at += words_of_option(starter, argv[at]);
     }

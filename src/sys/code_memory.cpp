@@ -68,6 +68,11 @@ bool make_code_writable(uint8_t* memory, size_t bytes) noexcept {
     return protect(pages.begin, pages.bytes, PROT_READ | PROT_WRITE | PROT_EXEC) == 0;
 }
 
+bool protect_code(const uint8_t* memory, size_t bytes, bool is_writable) noexcept {
+    const uint64_t protection = PROT_READ | PROT_EXEC | (is_writable ? PROT_WRITE : 0);
+    return raw_call3(SYS_mprotect, reinterpret_cast<uint64_t>(memory), bytes, protection) == 0;
+}
+
 Result<void> make_executable(uint8_t* memory, size_t bytes) noexcept {
     const Pages pages(memory, memory + bytes);
     const int error = protect(pages.begin, pages.bytes, PROT_READ | PROT_EXEC);

@@ -29,6 +29,10 @@ bool make_code_writable(uint8_t* memory, size_t bytes) noexcept;
 // does not allow memory to become executable that was writable (SELinux).
 Result<void> make_executable(uint8_t* memory, size_t bytes) noexcept;
 
+// Whole pages are readable and executable from now on, and writable or not.  False where the system
+// refuses.  Without libc: for code that runs in a thread of another one.
+bool protect_code(const uint8_t* memory, size_t bytes, bool is_writable) noexcept;
+
 // While alive, the pages around [begin, end) are writable as well as executable; then readable and
 // executable.  `allowed()` is false where the system refuses that.
 class WritableCode {

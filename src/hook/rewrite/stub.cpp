@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/units.hpp"
 #include "hook/rewrite/entry.hpp"
 #include "hook/rewrite/instruction.hpp"
 #include "hook/rewrite/stub_pool.hpp"
@@ -156,16 +157,34 @@ Result<StubArea> StubArea::reserve(const uint8_t* begin, const uint8_t* end, siz
 
 Result<StubArea> StubArea::map(const uint8_t* begin, const uint8_t* end, size_t count) {
     StubArea area;
-    area.bytes_ = sys::round_up_to_page((count + 1) * kStubBytes + sizeof(FrameDescription));
-    HANARE_TRY_ASSIGN(area.memory_, sys::map_near(begin, end, area.bytes_));
-    area.capacity_ = count;
-    area.stubs_ = area.memory_ + kStubBytes;
-    area.entry_ = area.memory_;
-    const auto entry = reinterpret_cast<uint64_t>(&hanare_hook_entry);
-    std::memset(area.memory_, 0xcc, area.bytes_);  // int3
-    std::memcpy(area.memory_, &entry, sizeof entry);
+    const size_t bytes = bytes_for(count);
+    HANARE_TRY_ASSIGN(uint8_t* const memory, sys::map_near(begin, end, bytes));
+    area.begin_inside(memory, bytes, count);
     return area;
 }
+
+size_t StubArea::bytes_for(size_t count) noexcept {
+    return round_up((count + 1) * kStubBytes + sizeof(FrameDescription), kOsPageBytes);
+}
+
+void StubArea::begin_inside(uint8_t* memory, size_t bytes, size_t count) noexcept {
+    memory_ = memory;
+    bytes_ = bytes;
+    capacity_ = count;
+    stubs_ = memory + kStubBytes;
+    entry_ = memory;
+    const auto entry = reinterpret_cast<uint64_t>(&hanare_hook_entry);
+    std::memset(memory, 0xcc, bytes);  // int3
+    std::memcpy(memory, &entry, sizeof entry);
+}
+
+StubArea StubArea::inside(std::span<uint8_t> memory, size_t count) noexcept {
+    StubArea area;
+    area.begin_inside(memory.data(), memory.size(), count);
+    return area;
+}
+
+bool StubArea::seal_inside() const noexcept { return sys::protect_code(memory_, bytes_, false); }
 
 const uint8_t* StubArea::add(const SyscallSite& site, const uint8_t* place) noexcept {
     if (count_ == capacity_) return nullptr;

@@ -43,6 +43,11 @@ public:
     // Room for `count` stubs that code at [begin, end) can jump to.
     static Result<StubArea> reserve(const uint8_t* begin, const uint8_t* end, size_t count);
 
+    // In memory of the caller's, of bytes_for(count), that the code's jumps reach.  Nobody unwinds
+    // through these stubs: for system calls that are no cancellation points.
+    static StubArea inside(std::span<uint8_t> memory, size_t count) noexcept;
+    static size_t bytes_for(size_t count) noexcept;
+
     // Writes the stub of a site at `place`, its code being read at `site` (these differ where the
     // module is read from its file).  Returns where to jump to; null if something is out of reach.
     // Before seal() only.
@@ -50,10 +55,13 @@ public:
 
     // Makes the stubs executable and known to the unwinder.
     Result<void> seal() noexcept;
+    // The same for inside(), without libc.  False if the system refuses.
+    bool seal_inside() const noexcept;
     // The opposite of seal(), and gives the memory back.  Nothing may run in the stubs.
     void release() noexcept;
 
 private:
+    void begin_inside(uint8_t* memory, size_t bytes, size_t count) noexcept;
     static Result<StubArea> map(const uint8_t* begin, const uint8_t* end, size_t count);
     uint8_t* stub(size_t index) const noexcept { return stubs_ + index * kStubBytes; }
     uint8_t* frame_description() const noexcept { return stub(capacity_); }

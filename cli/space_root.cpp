@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `hanare space` becomes.  Static, because its memory is that of its tasks too, where nothing
+// of it may depend on a libc that they have; and small, because a launcher starts one for each
+// task.
+//
+//   hanare-space-root run COUNT PATH NAME [ARGUMENT...]
+//   hanare-space-root exec NAME [ARGUMENT...]
+//   hanare-space-root serve             the root of what `exec` runs; listens at descriptor 3
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "space/host.hpp"
+#include "space/proxy.hpp"
+#include "space/root.hpp"
+#include "sys/foreground_program.hpp"
+#include "sys/program_file.hpp"
+
+namespace {
+
+using hanare::space::StartOfProgram;
+
+constexpr int kExitBadUsage = 2;
+constexpr int kExitFailure = 70;
+constexpr int kExitNotRunnable = 126;
+constexpr int kExitNotFound = 127;
+constexpr int kListener = 3;
+
+int report(const hanare::Error& error) {
+    std::fprintf(stderr, "hanare: error: %s\n", error.text);
+    return error.os_errno == ENOENT   ? kExitNotFound
+           : error.os_errno == EACCES ? kExitNotRunnable
+                                      : kExitFailure;
+}
+
+StartOfProgram start_of(const std::string& path, char** arguments) {
+    StartOfProgram start;
+    start.path = path;
+    for (; *arguments != nullptr; ++arguments) start.arguments.emplace_back(*arguments);
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        start.environment.emplace_back(*variable);
+    }
+    return start;
+}
+
+int run(char** arguments) {
+    const auto count = static_cast<uint32_t>(std::strtoul(arguments[0], nullptr, 10));
+    const auto status = hanare::space::run_tasks(start_of(arguments[1], arguments + 2), count);
+    if (!status) return report(status.error());
+    hanare::sys::ForegroundProgram::end_as(*status);
+}
+
+// What can be no task runs as itself.
+int exec(char** arguments) {
+    const auto found = hanare::sys::find_program(arguments[0]);
+    if (!found) return report(found.error());
+    std::error_code ignored;
+    const std::string path = std::filesystem::absolute(*found, ignored).string();
+    const std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+    const hanare::Error error = hanare::space::run_by_proxy(
+        start_of(path, arguments), hanare::space::space_of_environment(), own);
+    if (std::getenv("HANARE_SPACE_VERBOSE") != nullptr) {
+        std::fprintf(stderr, "hanare: runs on its own: %s\n", error.text);
+    }
+    execv(path.c_str(), arguments);
+    std::fprintf(stderr, "hanare: error: %s: %s\n", path.c_str(), std::strerror(errno));
+    return kExitNotRunnable;
+}
+
+int serve() {
+    const hanare::sys::FileDescriptor listener(kListener);
+    fcntl(kListener, F_SETFD, FD_CLOEXEC);
+    const auto served = hanare::space::serve_proxies(listener);
+    return served ? 0 : kExitFailure;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view what = argc > 1 ? argv[1] : "";
+    if (what == "run" && argc > 4) return run(argv + 2);
+    if (what == "exec" && argc > 2) return exec(argv + 2);
+    if (what == "serve" && argc == 2) return serve();
+    std::fprintf(stderr, "hanare: error: only hanare space may start this program\n");
+    return kExitBadUsage;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "space/host.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include "space/request.hpp"
+#include "space/space.hpp"
+#include "sys/local_socket.hpp"
+
+namespace hanare::space {
+
+namespace {
+
+// The next task of a job, whose first may have ended, finds the space still there.
+constexpr int kIdleMs = 300;
+// A proxy that says nothing keeps the others waiting so long, once.
+constexpr int kPatienceMs = 5000;
+
+class Host {
+public:
+    Host(const sys::FileDescriptor& listener, Space space, sys::FileDescriptor signals)
+        : listener_(listener), space_(std::move(space)), signals_(std::move(signals)) {}
+
+    Result<void> stay() {
+        for (;;) {
+            std::vector<pollfd> entries = {{listener_.number(), POLLIN, 0},
+                                           {signals_.number(), POLLIN, 0}};
+            for (const Client& client : clients_) {
+                entries.push_back({client.socket.number(), POLLIN, 0});
+            }
+            const int ready = poll(entries.data(), entries.size(), clients_.empty() ? kIdleMs : -1);
+            if (ready == 0 && clients_.empty()) return {};
+            if (ready < 0 && errno != EINTR) return fail_errno(HANARE_STATUS_SYSTEM, errno, "poll");
+            if (ready <= 0) continue;
+            // Who has gone, before others come at the end of the list.
+            size_t at = 2;
+            for (const Client& client : clients_) {
+                if (entries[at++].revents != 0) kill(client.process, SIGKILL);
+            }
+            if (entries[1].revents != 0) reap();
+            if (entries[0].revents != 0) accept();
+        }
+    }
+
+private:
+    struct Client {
+        sys::FileDescriptor socket;
+        pid_t process = 0;
+    };
+
+    void accept() {
+        sys::FileDescriptor socket = sys::accept_local(listener_);
+        if (!socket.is_open()) return;
+        const Result<pid_t> process = begin(socket);
+        Answer answer;
+        if (process) {
+            answer = {.kind = Answer::Kind::kBegun, .value = *process, .text = {}};
+        } else {
+            std::snprintf(answer.text, sizeof answer.text, "%s", process.error().text);
+        }
+        const bool is_told = send_answer(socket, answer, kPatienceMs).has_value();
+        if (!process) return;
+        if (!is_told) kill(*process, SIGKILL);
+        clients_.push_back({std::move(socket), *process});
+    }
+
+    // What was received is closed here once the task has it: who reads from a pipe waits for its
+    // end.
+    Result<pid_t> begin(const sys::FileDescriptor& socket) {
+        HANARE_TRY_ASSIGN(const Received received, receive_request(socket, kPatienceMs));
+        const Request& request = received.request;
+        std::vector<int> descriptors;
+        for (const sys::FileDescriptor& file : received.descriptors) {
+            descriptors.push_back(file.number());
+        }
+        std::vector<int> room(descriptors.size());
+        const Inheritance inherited = {.descriptors = descriptors,
+                                       .numbers = request.numbers,
+                                       .room = room,
+                                       .directory = received.directory.number(),
+                                       .umask = request.umask,
+                                       .group = request.group,
+                                       .ignored_signals = request.ignored_signals,
+                                       .limits = request.limits,
+                                       .processors = request.processors};
+        HANARE_TRY_ASSIGN(const uint32_t task,
+                          space_.spawn(request.start, request.signal_mask, &inherited));
+        return space_.process_of(task);
+    }
+
+    void reap() {
+        signalfd_siginfo info = {};
+        while (read(signals_.number(), &info, sizeof info) == sizeof info) {
+        }
+        int status = 0;
+        for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+            if (!space_.reap(ended)) continue;
+            const auto client = std::ranges::find_if(
+                clients_, [ended](const Client& each) { return each.process == ended; });
+            if (client == clients_.end()) continue;
+            static_cast<void>(send_answer(
+                client->socket, {.kind = Answer::Kind::kEnded, .value = status, .text = {}},
+                kPatienceMs));
+            clients_.erase(client);
+        }
+    }
+
+    const sys::FileDescriptor& listener_;
+    Space space_;
+    sys::FileDescriptor signals_;
+    std::vector<Client> clients_;
+};
+
+}  // namespace
+
+Result<void> serve_proxies(const sys::FileDescriptor& listener) {
+    sigset_t child_ends;
+    sigemptyset(&child_ends);
+    sigaddset(&child_ends, SIGCHLD);
+    std::signal(SIGCHLD, SIG_DFL);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+    sys::FileDescriptor signals(signalfd(-1, &child_ends, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!signals.is_open()) return fail_errno(HANARE_STATUS_SYSTEM, errno, "signalfd");
+    HANARE_TRY_ASSIGN(Space space, Space::create());
+    return Host(listener, std::move(space), std::move(signals)).stay();
+}
+
+}  // namespace hanare::space

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "space/partition.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "base/units.hpp"
+#include "sys/raw_thread.hpp"
+
+namespace hanare::space {
+
+namespace {
+
+constexpr int64_t kErrnoMax = 4095;
+
+int64_t native(long number, const Arguments& arguments) noexcept {
+    return sys::raw_call6(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                          arguments[4], arguments[5]);
+}
+
+bool succeeded(int64_t result) noexcept { return result >= 0 || result < -kErrnoMax; }
+
+bool is_fixed(uint64_t flags) noexcept { return (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0; }
+
+// What asks for a certain place, or for pages that only the kernel can place.
+bool is_the_kernels(uint64_t flags) noexcept {
+    return (flags & (MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB)) != 0;
+}
+
+}  // namespace
+
+int64_t Partition::map_somewhere(const Arguments& arguments, uint64_t bytes) noexcept {
+    const uint64_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kOsPageBytes;
+    for (uint64_t from = 0;;) {
+        const uint64_t place = used_.find_free(bytes, alignment, from);
+        if (place == 0) return native(SYS_mmap, arguments);
+        const int64_t result =
+            sys::raw_call6(SYS_mmap, place, arguments[1], arguments[2],
+                           arguments[3] | MAP_FIXED_NOREPLACE, arguments[4], arguments[5]);
+        if (succeeded(result)) note(place, bytes);
+        if (result != -EEXIST) return result;
+        from = place + alignment;  // something is there that was mapped by other means
+    }
+}
+
+int64_t Partition::map(const Arguments& arguments) noexcept {
+    const uint64_t bytes = round_up(arguments[1], kOsPageBytes);
+    if (bytes == 0 || bytes < arguments[1] || is_the_kernels(arguments[3])) {
+        return native(SYS_mmap, arguments);
+    }
+    const TurnGuard guard(turn_);
+    if (!is_fixed(arguments[3])) return map_somewhere(arguments, bytes);
+    const int64_t result = native(SYS_mmap, arguments);
+    if (succeeded(result)) note(static_cast<uint64_t>(result), bytes);
+    return result;
+}
+
+int64_t Partition::map_between(uint64_t bytes, uint64_t low, uint64_t high) noexcept {
+    const TurnGuard guard(turn_);
+    const uint64_t place = used_.find_free(bytes, kOsPageBytes, low);
+    if (place == 0 || place + bytes > high) return -ENOMEM;
+    const int64_t result =
+        sys::raw_call6(SYS_mmap, place, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, ~uint64_t{0}, 0);
+    if (succeeded(result)) note(place, bytes);
+    return result;
+}
+
+int64_t Partition::unmap(const Arguments& arguments) noexcept {
+    const TurnGuard guard(turn_);
+    const int64_t result = native(SYS_munmap, arguments);
+    if (result == 0) forget(arguments[0], round_up(arguments[1], kOsPageBytes));
+    return result;
+}
+
+// In place where there is room behind it, as the kernel does.
+int64_t Partition::move(const Arguments& arguments, Range from, uint64_t bytes) noexcept {
+    const Range grown = {from.end, from.begin + bytes};
+    if (used_.is_free(grown)) {
+        const int64_t result =
+            sys::raw_call6(SYS_mremap, from.begin, arguments[1], arguments[2], 0, 0, 0);
+        if (succeeded(result)) {
+            note(from.begin, bytes);
+            return result;
+        }
+    }
+    const uint64_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kOsPageBytes;
+    const uint64_t place = used_.find_free(bytes, alignment, 0);
+    if (place == 0) return -ENOMEM;
+    const int64_t result = sys::raw_call6(SYS_mremap, from.begin, arguments[1], arguments[2],
+                                          arguments[3] | MREMAP_FIXED, place, 0);
+    if (!succeeded(result)) return result;
+    note(place, bytes);
+    if ((arguments[3] & MREMAP_DONTUNMAP) == 0) forget(from.begin, from.end - from.begin);
+    return result;
+}
+
+int64_t Partition::remap(const Arguments& arguments) noexcept {
+    const uint64_t old_bytes = round_up(arguments[1], kOsPageBytes);
+    const uint64_t bytes = round_up(arguments[2], kOsPageBytes);
+    const Range from = {arguments[0], arguments[0] + old_bytes};
+    const TurnGuard guard(turn_);
+    const bool moves_anywhere = (arguments[3] & (MREMAP_MAYMOVE | MREMAP_FIXED)) == MREMAP_MAYMOVE;
+    const bool grows = bytes > old_bytes || (arguments[3] & MREMAP_DONTUNMAP) != 0;
+    if (moves_anywhere && grows && used_.contains(from)) return move(arguments, from, bytes);
+    const int64_t result = native(SYS_mremap, arguments);
+    if (!succeeded(result)) return result;
+    if ((arguments[3] & MREMAP_DONTUNMAP) == 0) forget(from.begin, old_bytes);
+    note(static_cast<uint64_t>(result), bytes);
+    return result;
+}
+
+}  // namespace hanare::space

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a proxy (proxy.hpp) asks the root of its space for: a task that has what the proxy has, as a
+// program has what its process had before exec.  Both are the same program on the same machine.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "space/start_stack.hpp"
+#include "sys/file.hpp"
+
+namespace hanare::space {
+
+inline constexpr size_t kLimits = RLIM_NLIMITS;
+
+struct Request {
+    StartOfProgram start;
+    uint64_t signal_mask = 0;
+    uint64_t ignored_signals = 0;  // bit N-1: signal N
+    uint32_t umask = 0;
+    int32_t group = 0;  // of processes
+    std::array<rlimit, kLimits> limits = {};
+    std::vector<uint8_t> processors;  // the kernel's mask; empty: as they are
+    // Numbers of open descriptors in the task; the descriptors travel beside this.
+    std::vector<int> numbers;
+
+    // Of this process; `signal_mask` and `ignored_signals` are the caller's to fill.
+    static Result<Request> of_this_process(StartOfProgram start);
+
+    std::vector<std::byte> written() const;
+    // INVALID_ARGUMENT for what no proxy has written.
+    static Result<Request> read(std::span<const std::byte> text);
+};
+
+// What goes to and fro on a proxy's connection.  Waits for the peer, at most `timeout_ms` for
+// anything to move: TIMEOUT; NOT_FOUND when the peer has closed.
+Result<void> send_request(const sys::FileDescriptor& socket, const Request& request, int directory,
+                          int timeout_ms);
+struct Received {
+    Request request;
+    std::vector<sys::FileDescriptor> descriptors;  // as `request.numbers`
+    sys::FileDescriptor directory;                 // the working directory
+};
+Result<Received> receive_request(const sys::FileDescriptor& socket, int timeout_ms);
+
+// The root's answers: kBegun with the process, then kEnded with the status of waitpid(2); or
+// kFailed and the error's text.
+struct Answer {
+    enum class Kind : uint32_t { kBegun = 1, kEnded, kFailed };
+    Kind kind = Kind::kFailed;
+    int32_t value = 0;
+    char text[240] = {};
+};
+Result<void> send_answer(const sys::FileDescriptor& socket, const Answer& answer, int timeout_ms);
+Result<Answer> receive_answer(const sys::FileDescriptor& socket, int timeout_ms);
+
+}  // namespace hanare::space

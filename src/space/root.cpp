@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "space/root.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "space/space.hpp"
+
+namespace hanare::space {
+
+namespace {
+
+// Besides SIGCHLD.  SIGTSTP and its kind stop the root as they stop the tasks.
+constexpr int kPassedOn[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1, SIGUSR2,
+                             SIGCONT, SIGALRM, SIGWINCH, SIGXCPU, SIGPWR};
+
+sigset_t awaited_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (const int number : kPassedOn) sigaddset(&set, number);
+    return set;
+}
+
+// The kernel's form of a mask.
+uint64_t bits_of(const sigset_t& set) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &set, sizeof bits);
+    return bits;
+}
+
+class Root {
+public:
+    Root(Space space, const sigset_t& awaited, const sigset_t& of_tasks)
+        : space_(std::move(space)), awaited_(awaited), mask_of_tasks_(bits_of(of_tasks)) {}
+
+    Result<void> begin(const StartOfProgram& start, uint32_t count) {
+        for (uint32_t index = 0; index < count; ++index) {
+            StartOfProgram own = start;
+            own.environment.push_back("HANARE_SPACE_TASK=" + std::to_string(index));
+            own.environment.push_back("HANARE_SPACE_TASKS=" + std::to_string(count));
+            const Result<uint32_t> task = space_.spawn(own, mask_of_tasks_);
+            if (!task) {
+                send(SIGKILL);
+                while (running_ > 0) wait();
+                return std::unexpected(task.error());
+            }
+            processes_.push_back(space_.process_of(*task));
+            ++running_;
+        }
+        return {};
+    }
+
+    int stay() {
+        while (running_ > 0) wait();
+        return failure_;
+    }
+
+private:
+    void wait() {
+        siginfo_t info = {};
+        const int number = sigwaitinfo(&awaited_, &info);
+        if (number == SIGCHLD) {
+            reap();
+        } else if (number > 0 && info.si_code != SI_KERNEL) {
+            send(number);  // what the terminal sends goes to the tasks by itself
+        }
+    }
+
+    void reap() {
+        int status = 0;
+        for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+            if (!space_.reap(ended)) continue;
+            std::erase(processes_, ended);
+            --running_;
+            if (failure_ == 0) failure_ = status;
+        }
+    }
+
+    void send(int number) const {
+        for (const pid_t process : processes_) kill(process, number);
+    }
+
+    Space space_;
+    const sigset_t awaited_;
+    const uint64_t mask_of_tasks_;
+    std::vector<pid_t> processes_;
+    uint32_t running_ = 0;
+    int failure_ = 0;
+};
+
+}  // namespace
+
+Result<int> run_tasks(const StartOfProgram& start, uint32_t count) {
+    const sigset_t awaited = awaited_signals();
+    sigset_t before;
+    if (sigprocmask(SIG_BLOCK, &awaited, &before) != 0) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "blocking signals");
+    }
+    // Ignored, it would take the ends of the tasks with it.
+    std::signal(SIGCHLD, SIG_DFL);
+    HANARE_TRY_ASSIGN(Space space, Space::create());
+    Root root(std::move(space), awaited, before);
+    HANARE_TRY(root.begin(start, count));
+    return root.stay();
+}
+
+}  // namespace hanare::space

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "space/shared_mappings.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include <array>
+
+#include "base/units.hpp"
+#include "space/task_table.hpp"
+#include "sys/raw_thread.hpp"
+
+namespace hanare::space {
+
+namespace {
+
+// Small ones are not worth it.
+constexpr uint64_t kBytesMin = 4 * kKiB;
+constexpr uint64_t kTypeMask = MAP_TYPE;
+
+struct Identity {
+    uint64_t device = 0;
+    uint64_t file = 0;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint64_t protection = 0;
+
+    bool operator==(const Identity&) const = default;
+};
+
+struct Mapping {
+    Identity identity;
+    uint64_t address = 0;
+    uint32_t tasks = 0;  // that have it; 0: there is none
+};
+
+std::array<Mapping, kSharedMax> mappings;
+UsedRanges used;
+std::array<Range, 2 * kSharedMax> room;
+// Held with signals blocked; a task that is killed meanwhile leaves a mapping behind, at worst.
+TurnLock turn;
+
+bool has(const Task& task, size_t index) noexcept {
+    return (task.shared[index / 64] >> (index % 64) & 1) != 0;
+}
+void set(Task& task, size_t index, bool has_it) noexcept {
+    const uint64_t bit = uint64_t{1} << (index % 64);
+    if (has_it) {
+        task.shared[index / 64] |= bit;
+    } else {
+        task.shared[index / 64] &= ~bit;
+    }
+}
+
+bool contains_text(const char* text, const char* part) noexcept {
+    for (; *text != '\0'; ++text) {
+        const char* at = text;
+        const char* wanted = part;
+        while (*wanted != '\0' && *at == *wanted) {
+            ++at;
+            ++wanted;
+        }
+        if (*wanted == '\0') return true;
+    }
+    return false;
+}
+
+// A file that the launcher of an MPI job has made for it, by its name.
+bool is_of_a_job(uint64_t file) noexcept {
+    char link[40] = "/proc/self/fd/";
+    size_t at = 14;
+    char digits[20];
+    size_t count = 0;
+    for (uint64_t rest = file; rest > 0 || count == 0; rest /= 10) {
+        digits[count++] = static_cast<char>('0' + rest % 10);
+    }
+    while (count > 0) link[at++] = digits[--count];
+    link[at] = '\0';
+    char name[512];
+    const int64_t bytes = sys::raw_call3(SYS_readlink, reinterpret_cast<uint64_t>(link),
+                                         reinterpret_cast<uint64_t>(name), sizeof name - 1);
+    if (bytes <= 0) return false;
+    name[bytes] = '\0';
+    return contains_text(name, "/ompi.") || contains_text(name, "/pmix") ||
+           contains_text(name, "/prterun") || contains_text(name, "pmix-");
+}
+
+bool identify(const Arguments& arguments, Identity& identity) noexcept {
+    if ((arguments[3] & kTypeMask) != MAP_SHARED ||
+        (arguments[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_HUGETLB)) != 0 ||
+        arguments[1] < kBytesMin) {
+        return false;
+    }
+    struct statfs system = {};
+    struct stat status = {};
+    if (sys::raw_call3(SYS_fstatfs, arguments[4], reinterpret_cast<uint64_t>(&system), 0) != 0 ||
+        sys::raw_call3(SYS_fstat, arguments[4], reinterpret_cast<uint64_t>(&status), 0) != 0 ||
+        !S_ISREG(status.st_mode)) {
+        return false;
+    }
+    if (system.f_type != TMPFS_MAGIC && !is_of_a_job(arguments[4])) return false;
+    identity = {.device = status.st_dev,
+                .file = status.st_ino,
+                .offset = arguments[5],
+                .bytes = round_up(arguments[1], kOsPageBytes),
+                .protection = arguments[2]};
+    return true;
+}
+
+// Also for writing, of one that asks for less than another has: the kernel checks what the
+// descriptor allows only where it maps.
+bool may_map(const Arguments& arguments) noexcept {
+    const int64_t flags = sys::raw_call3(SYS_fcntl, arguments[4], F_GETFL, 0);
+    if (flags < 0) return false;
+    const int64_t access = flags & O_ACCMODE;
+    return (arguments[2] & PROT_WRITE) != 0 ? access == O_RDWR : access != O_WRONLY;
+}
+
+void drop(Task& task, size_t index) noexcept {
+    Mapping& mapping = mappings[index];
+    set(task, index, false);
+    if (--mapping.tasks != 0) return;
+    sys::raw_call3(SYS_munmap, mapping.address, mapping.identity.bytes, 0);
+    used.remove({mapping.address, mapping.address + mapping.identity.bytes});
+}
+
+}  // namespace
+
+void SharedMappings::begin(Range whole) noexcept {
+    whole_ = whole;
+    used.begin(room, whole);
+}
+
+int64_t SharedMappings::map(Task& task, const Arguments& arguments) noexcept {
+    Identity identity;
+    if (!identify(arguments, identity) || !may_map(arguments)) return 0;
+    const TurnGuard guard(turn);
+    size_t free = kSharedMax;
+    for (size_t index = 0; index < kSharedMax; ++index) {
+        Mapping& mapping = mappings[index];
+        if (mapping.tasks == 0) {
+            if (free == kSharedMax) free = index;
+        } else if (mapping.identity == identity) {
+            // A second one of the same task is at another place.
+            if (has(task, index)) return 0;
+            ++mapping.tasks;
+            set(task, index, true);
+            return static_cast<int64_t>(mapping.address);
+        }
+    }
+    if (free == kSharedMax) return 0;
+    const uint64_t place = used.find_free(
+        identity.bytes, identity.bytes >= kHugePageBytes ? kHugePageBytes : kOsPageBytes, 0);
+    if (place == 0) return 0;
+    const int64_t result =
+        sys::raw_call6(SYS_mmap, place, arguments[1], arguments[2],
+                       arguments[3] | MAP_FIXED_NOREPLACE, arguments[4], arguments[5]);
+    if (result != static_cast<int64_t>(place)) return 0;
+    used.add({place, place + identity.bytes});
+    mappings[free] = {.identity = identity, .address = place, .tasks = 1};
+    set(task, free, true);
+    return result;
+}
+
+int64_t SharedMappings::unmap(Task& task, const Arguments& arguments) noexcept {
+    const TurnGuard guard(turn);
+    for (size_t index = 0; index < kSharedMax; ++index) {
+        const Mapping& mapping = mappings[index];
+        if (mapping.tasks == 0 || mapping.address != arguments[0] || !has(task, index)) continue;
+        if (round_up(arguments[1], kOsPageBytes) >= mapping.identity.bytes) drop(task, index);
+        return 0;
+    }
+    return 0;  // a part of what others have
+}
+
+void SharedMappings::forget(Task& task) noexcept {
+    const TurnGuard guard(turn);
+    for (size_t index = 0; index < kSharedMax; ++index) {
+        if (has(task, index)) drop(task, index);
+    }
+}
+
+uint32_t SharedMappings::count() noexcept {
+    const TurnGuard guard(turn);
+    uint32_t count = 0;
+    for (const Mapping& mapping : mappings) count += mapping.tasks != 0 ? 1 : 0;
+    return count;
+}
+
+}  // namespace hanare::space

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several tasks map of the same shared memory, mapped once: page tables then grow with the
+// memory and not with that times the tasks.  Source: the PVAS paper, sections 4.3 and 5.3, where
+// MPI's segments lie in one task's partition.  Memory only that programs share on purpose: of
+// tmpfs, memfd, and the files that MPI's launchers make for a job.
+//
+// As seen by a program: protection changed by one task, or memory unmapped in part, changes for
+// all. In tasks: no libc, no vector registers.
+#pragma once
+
+#include <cstdint>
+
+#include "space/partition.hpp"
+
+namespace hanare::space {
+
+struct Task;
+
+class SharedMappings {
+public:
+    // `whole`: where they lie.
+    static void begin(Range whole) noexcept;
+
+    static bool contains(uint64_t address) noexcept {
+        return address >= whole_.begin && address < whole_.end;
+    }
+
+    // The answer to an mmap; 0: this one is not shared, whoever asked goes on by himself.
+    static int64_t map(Task& task, const Arguments& arguments) noexcept;
+    // The answer to a munmap in here.
+    static int64_t unmap(Task& task, const Arguments& arguments) noexcept;
+    // The task has ended.  By the root.
+    static void forget(Task& task) noexcept;
+
+    // How many there are.
+    static uint32_t count() noexcept;
+
+private:
+    inline static constinit Range whole_ = {};
+};
+
+}  // namespace hanare::space

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "space/space.hpp"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/units.hpp"
+#include "space/calls.hpp"
+#include "space/shared_mappings.hpp"
+
+namespace hanare::space {
+
+namespace {
+
+constexpr uint64_t kStackBytesMin = 256 * kKiB;
+constexpr uint64_t kStackBytesDefault = 8 * kMiB;
+constexpr uint64_t kStackBytesMax = kGiB;
+
+// As large as the limit says; one page below it is closed.
+uint64_t stack_bytes() {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return kStackBytesDefault;
+    }
+    return std::clamp<uint64_t>(round_up(limit.rlim_cur, kOsPageBytes), kStackBytesMin,
+                                kStackBytesMax);
+}
+
+Result<std::span<std::byte>> map_stack(Partition& partition) {
+    const uint64_t bytes = stack_bytes() + kOsPageBytes;
+    const int64_t place =
+        partition.map({0, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, ~uint64_t{0}, 0});
+    if (place < 0) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, static_cast<int>(-place), "a task's stack");
+    }
+    auto* const begin = reinterpret_cast<std::byte*>(place);
+    mprotect(begin, kOsPageBytes, PROT_NONE);
+    return std::span(begin + kOsPageBytes, bytes - kOsPageBytes);
+}
+
+void give_back(Task& task) {
+    const Range whole = task.partition.whole();
+    static_cast<void>(task.partition.unmap({whole.begin, whole.end - whole.begin, 0, 0, 0, 0}));
+    SharedMappings::forget(task);
+    TaskTable::end_process(task);
+}
+
+}  // namespace
+
+Result<Space> Space::create() {
+    HANARE_TRY(TaskTable::make());
+    begin_answers();
+    return Space();
+}
+
+Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram& start) {
+    if (start.path.size() >= sizeof task.program) {
+        return fail(HANARE_STATUS_LIMIT, "%.50s...: too long a path", start.path.c_str());
+    }
+    std::memcpy(task.program, start.path.c_str(), start.path.size() + 1);
+    HANARE_TRY_ASSIGN(const Image program, map_image(task.partition, start.path));
+    Image loader;
+    if (!program.loader.empty()) {
+        HANARE_TRY_ASSIGN(loader, map_image(task.partition, program.loader));
+    }
+    HANARE_TRY_ASSIGN(const std::span<std::byte> stack, map_stack(task.partition));
+    HANARE_TRY_ASSIGN(const uint64_t pointer, write_start(stack, start, program, loader));
+    beginning.entry = program.loader.empty() ? program.entry : loader.entry;
+    beginning.stack_pointer = pointer;
+    const std::string name = start.path.substr(start.path.rfind('/') + 1);
+    name.copy(beginning.name, sizeof beginning.name - 1);
+    const auto room = pointer - reinterpret_cast<uint64_t>(stack.data());
+    HANARE_TRY_ASSIGN(const pid_t process, begin_task(beginning, stack.first(room)));
+    TaskTable::begin_process(task, static_cast<uint32_t>(process));
+    return {};
+}
+
+Result<uint32_t> Space::spawn(const StartOfProgram& start, uint64_t signal_mask,
+                              const Inheritance* inherited) {
+    const auto tasks = TaskTable::tasks();
+    const auto free =
+        std::ranges::find_if(tasks, [](const Task& task) { return task.process == 0; });
+    if (free == tasks.end()) {
+        return fail(HANARE_STATUS_LIMIT, "a space has %u tasks at most", kTasksMax);
+    }
+    const auto index = static_cast<uint32_t>(free - tasks.begin());
+    Beginning beginning = {.signal_mask = signal_mask, .inherited = inherited};
+    if (const Result<void> begun = begin(*free, beginning, start); !begun) {
+        give_back(*free);
+        return std::unexpected(begun.error());
+    }
+    return index;
+}
+
+pid_t Space::process_of(uint32_t index) const {
+    return static_cast<pid_t>(TaskTable::tasks()[index].process.load());
+}
+
+std::optional<uint32_t> Space::reap(pid_t process) {
+    const auto tasks = TaskTable::tasks();
+    const auto ended = std::ranges::find_if(tasks, [process](const Task& task) {
+        return task.process == static_cast<uint32_t>(process);
+    });
+    if (ended == tasks.end()) return std::nullopt;
+    give_back(*ended);
+    return static_cast<uint32_t>(ended - tasks.begin());
+}
+
+}  // namespace hanare::space

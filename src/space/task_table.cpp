@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "space/task_table.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <new>
+
+#include "base/units.hpp"
+#include "space/shared_mappings.hpp"
+#include "sys/random.hpp"
+
+namespace hanare::space {
+
+namespace {
+
+// Of one partition: programs have tens, tasks of MPI hundreds.
+constexpr size_t kRangesMax = 16 * 1024;
+
+// In a page that children of fork find empty.
+Result<const uint32_t*> make_mark() {
+    void* const page =
+        mmap(nullptr, kOsPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || madvise(page, kOsPageBytes, MADV_WIPEONFORK) != 0) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the table of tasks");
+    }
+    return new (page) uint32_t(1);
+}
+
+}  // namespace
+
+Result<void> TaskTable::make() {
+    const size_t ranges_bytes = kRangesMax * sizeof(Range) * kTasksMax;
+    const size_t bytes = round_up(sizeof(Task) * kTasksMax, kOsPageBytes) + ranges_bytes;
+    // Zeros until they are used.
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the table of tasks");
+    }
+    uint64_t random = 0;
+    HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(&random, 1))));
+    constexpr uint64_t kPlaces = (kLastBegin - kFirstBegin) / kPartitionBytes;
+    begin_ = kFirstBegin + random % kPlaces * kPartitionBytes;
+    HANARE_TRY_ASSIGN(is_here_, make_mark());
+    tasks_ = static_cast<Task*>(memory);
+    auto* const ranges =
+        reinterpret_cast<Range*>(static_cast<std::byte*>(memory) + bytes - ranges_bytes);
+    for (uint64_t index = 0; index < kTasksMax; ++index) {
+        Task* const task = new (&tasks_[index]) Task;
+        const uint64_t begin = begin_ + index * kPartitionBytes;
+        task->partition.begin({ranges + index * kRangesMax, kRangesMax},
+                              {begin, begin + kPartitionBytes});
+    }
+    SharedMappings::begin({begin_ + kSpaceBytes, begin_ + kSpaceBytes + kSharedBytes});
+    return {};
+}
+
+// Numbers of processes come again late, so that a place is looked for where the last use of the
+// number may have left one.
+void TaskTable::begin_process(Task& task, uint32_t process) noexcept {
+    uint32_t at = process % kPlaces;
+    for (; places_[at].task.load() != nullptr; at = (at + 1) % kPlaces) {
+    }
+    places_[at].process.store(process);
+    places_[at].task.store(&task);
+    task.process.store(process);
+}
+
+void TaskTable::end_process(Task& task) noexcept {
+    for (Place& place : places_) {
+        if (place.task.load() == &task) place.task.store(nullptr);
+    }
+    task.process.store(0);
+}
+
+Task* TaskTable::of_process(uint32_t process) noexcept {
+    uint32_t at = process % kPlaces;
+    for (uint32_t tried = 0; tried < kPlaces; ++tried, at = (at + 1) % kPlaces) {
+        const uint32_t found = places_[at].process.load(std::memory_order_acquire);
+        if (found == 0) return nullptr;
+        Task* const task = places_[at].task.load(std::memory_order_acquire);
+        if (found == process && task != nullptr) return task;
+    }
+    return nullptr;
+}
+
+}  // namespace hanare::space

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tasks of the space of this process, in memory that all of them see.  Written by the root.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "base/result.hpp"
+#include "space/layout.hpp"
+#include "space/partition.hpp"
+
+namespace hanare::space {
+
+struct Task {
+    std::atomic<uint32_t> process{0};  // 0: there is none
+    Partition partition;
+    char program[4096] = {};                // the path of what runs, absolute
+    uint64_t shared[kSharedMax / 64] = {};  // a bit for each of SharedMappings that it has
+};
+
+class TaskTable {
+public:
+    // Before any task; once per process.
+    static Result<void> make();
+
+    // By the root: the task's process has begun, or has ended.
+    static void begin_process(Task& task, uint32_t process) noexcept;
+    static void end_process(Task& task) noexcept;
+
+    // The task with that process; null where there is none.  No libc, no vector registers, nor
+    // those after it.
+    static Task* of_process(uint32_t process) noexcept;
+    // Whether this is the memory of the space, and not a copy that a child of fork has.
+    static bool is_here() noexcept { return *is_here_ != 0; }
+
+    // The task whose partition has the address; null where it is none's.
+    static Task* around(uint64_t address) noexcept {
+        if (address < begin_ || address - begin_ >= kSpaceBytes) return nullptr;
+        return &tasks_[(address - begin_) / kPartitionBytes];
+    }
+    static std::span<Task> tasks() noexcept { return {tasks_, tasks_ != nullptr ? kTasksMax : 0}; }
+
+private:
+    // Open addressing; places that were used once stay, so that who looks goes on.
+    static constexpr uint32_t kPlaces = 4 * kTasksMax;
+    struct Place {
+        std::atomic<uint32_t> process;  // 0: never used
+        std::atomic<Task*> task;        // null: has ended
+    };
+
+    inline static constinit Place places_[kPlaces] = {};
+    inline static constinit const uint32_t* is_here_ = nullptr;
+    inline static constinit Task* tasks_ = nullptr;
+    inline static constinit uint64_t begin_ = 0;
+};
+
+}  // namespace hanare::space

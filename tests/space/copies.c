@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * copies DIRECTORY: process_vm_readv and process_vm_writev with the next task and with a forked
+ * child, in pieces that do not match, and where the kernel refuses.  Prints "right". */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BYTES = 1 << 20 };
+
+#define CHECK(what)                                     \
+    do {                                                \
+        if (!(what)) {                                  \
+            printf("line %d: %s\n", __LINE__, #what);   \
+            exit(1);                                    \
+        }                                               \
+    } while (0)
+
+static char path[4096];
+static const char *name_of(const char *directory, int task, const char *end) {
+    snprintf(path, sizeof path, "%s/%d%s", directory, task, end);
+    return path;
+}
+
+static unsigned char value(int task, size_t i) {
+    return (unsigned char)(i * 7 + (size_t)task * 31);
+}
+
+static void wait_for_all(const char *directory, int tasks, int task, const char *end) {
+    fclose(fopen(name_of(directory, task, end), "w"));
+    for (int other = 0; other < tasks; other++) {
+        while (access(name_of(directory, other, end), F_OK) != 0) usleep(1000);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) return 2;
+    const int task = atoi(getenv("HANARE_SPACE_TASK"));
+    const int tasks = atoi(getenv("HANARE_SPACE_TASKS"));
+    unsigned char *own = malloc(BYTES);
+    unsigned char *room = calloc(1, BYTES);
+    for (size_t i = 0; i < BYTES; i++) own[i] = value(task, i);
+
+    FILE *file = fopen(name_of(argv[1], task, ".where"), "w");
+    fprintf(file, "%d %p %p\n", (int)getpid(), (void *)own, (void *)room);
+    fclose(file);
+    wait_for_all(argv[1], tasks, task, ".told");
+
+    int process = 0;
+    void *theirs = NULL;
+    void *their_room = NULL;
+    const int next = (task + 1) % tasks;
+    file = fopen(name_of(argv[1], next, ".where"), "r");
+    CHECK(fscanf(file, "%d %p %p", &process, &theirs, &their_room) == 3);
+    fclose(file);
+
+    unsigned char *got = malloc(BYTES);
+    const struct iovec to[3] = {{got, 10}, {got + 10, 100000}, {got + 100010, BYTES - 100010}};
+    const struct iovec from[2] = {{theirs, 5000}, {(char *)theirs + 5000, BYTES - 5000}};
+    CHECK(process_vm_readv(process, to, 3, from, 2, 0) == BYTES);
+    for (size_t i = 0; i < BYTES; i++) CHECK(got[i] == value(next, i));
+    CHECK(process_vm_readv(process, to, 1, from, 2, 0) == 10);
+    CHECK(process_vm_readv(process, to, 3, from, 1, 0) == 5000);
+    CHECK(process_vm_readv(process, to, 0, from, 1, 0) == 0);
+    CHECK(process_vm_readv(process, to, 3, from, 2, 1) == -1 && errno == EINVAL);
+    const struct iovec out = {own, BYTES};
+    const struct iovec in = {their_room, BYTES};
+    CHECK(process_vm_writev(process, &out, 1, &in, 1, 0) == BYTES);
+    wait_for_all(argv[1], tasks, task, ".written");
+    for (size_t i = 0; i < BYTES; i++) CHECK(room[i] == value((task + tasks - 1) % tasks, i));
+
+    /* A child has a memory of its own: of it and for it the kernel copies. */
+    memset(got, 0, BYTES);
+    const pid_t child = fork();
+    if (child == 0) {
+        memset(own, 1, BYTES);
+        CHECK(process_vm_readv(getppid(), to, 3, &(struct iovec){own, BYTES}, 1, 0) == BYTES);
+        for (size_t i = 0; i < BYTES; i++) CHECK(got[i] == value(task, i));
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(got[1] == 0);
+    wait_for_all(argv[1], tasks, task, ".done");
+    puts("right");
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Children of a task: forked ones have a memory of their own; programs begun by them and by
+ * posix_spawn; threads that map memory meanwhile.  Prints "right". */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static atomic_bool is_over;
+
+static void *keep_mapping(void *unused) {
+    while (!atomic_load(&is_over)) {
+        char *piece = malloc(1 << 20);
+        piece[1 << 10] = 1;
+        free(piece);
+    }
+    return unused;
+}
+
+static int child(int number, char *memory) {
+    memset(memory, number, 4096);
+    for (int i = 0; i < 100; i++) {
+        char *piece = malloc((size_t)1 << (10 + i % 12));
+        piece[0] = (char)i;
+        free(piece);
+    }
+    return memory[4095] == number ? number : 255;
+}
+
+int main(void) {
+    char *memory = calloc(1, 4096);
+    pthread_t thread;
+    pthread_create(&thread, NULL, keep_mapping, NULL);
+    for (int number = 1; number < 40; number++) {
+        const pid_t process = fork();
+        if (process == 0) _exit(child(number, memory));
+        int status = 0;
+        if (process < 0 || waitpid(process, &status, 0) != process) return puts("no child"), 1;
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != number) {
+            return printf("child %d: status %#x\n", number, status), 1;
+        }
+        if (memory[0] != 0) return puts("a child has written to its parent"), 1;
+    }
+    atomic_store(&is_over, 1);
+    pthread_join(thread, NULL);
+    char line[100] = "";
+    FILE *pipe = popen("echo begun", "r");
+    if (pipe == NULL || fgets(line, sizeof line, pipe) == NULL || pclose(pipe) != 0 ||
+        strcmp(line, "begun\n") != 0) {
+        return puts("no program"), 1;
+    }
+    if (system("exit 3") != 3 << 8) return puts("another status"), 1;
+    puts("right");
+    return 0;
+}

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hanare space run`: unmodified programs as tasks of one address space.
+
+SPACE_PROGRAMS is the directory of the programs beside this file, compiled.
+"""
+
+import os
+import pathlib
+import pwd
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HANARE = os.environ["HANARE_BINARY"]
+PROGRAMS = pathlib.Path(os.environ["SPACE_PROGRAMS"])
+SECONDS = 120
+
+
+def run(count, *command, **options):
+    return subprocess.run([HANARE, "space", "run", "-n", str(count), *map(str, command)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=SECONDS, **options)
+
+
+def ordinary_user():
+    user = pwd.getpwnam("nobody")
+
+    def change():
+        os.setgroups([])
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    return change
+
+
+class Started:
+    """A space whose tasks have begun: root, and the process of each task."""
+
+    def __init__(self, test, count, *command):
+        self.root = subprocess.Popen([HANARE, "space", "run", "-n", str(count), *map(str, command)],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True)
+        test.addCleanup(self.end)
+        lines = [self.root.stdout.readline() for _ in range(count)]
+        test.assertEqual(set(lines), {"ready\n"})
+        children = pathlib.Path(f"/proc/{self.root.pid}/task/{self.root.pid}/children")
+        self.tasks = [int(child) for child in children.read_text().split()]
+        test.assertEqual(len(self.tasks), count)
+
+    def end(self):
+        self.root.kill()
+        self.root.communicate(timeout=SECONDS)
+
+    def mappings(self):
+        return pathlib.Path(f"/proc/{self.root.pid}/maps").read_text().splitlines()
+
+
+class Programs(unittest.TestCase):
+    def assert_right(self, done, count, expected="right"):
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.split("\n"), [expected] * count + [""], done.stderr)
+        self.assertEqual(done.stderr, "")
+
+    def test_a_program_of_the_system(self):
+        self.assert_right(run(3, "echo", "a b", "c"), 3, "a b c")
+
+    def test_each_task_knows_which_it_is(self):
+        done = run(4, "/bin/sh", "-c", "echo $HANARE_SPACE_TASK of $HANARE_SPACE_TASKS")
+        self.assertEqual(sorted(done.stdout.splitlines()), [f"{k} of 4" for k in range(4)])
+
+    def test_processes_of_their_own(self):
+        done = run(3, "/bin/sh", "-c", "cd /tmp; echo $$ $PPID; exec 9>&1")
+        pairs = [line.split() for line in done.stdout.splitlines()]
+        self.assertEqual(len({own for own, _ in pairs}), 3)
+        self.assertEqual(len({parent for _, parent in pairs}), 1)
+
+    def test_memory_exceptions_and_threads(self):
+        self.assert_right(run(8, PROGRAMS / "churn", 3000), 8)
+
+    def test_static_programs_that_can_lie_anywhere(self):
+        self.assert_right(run(4, PROGRAMS / "churn_static", 1000), 4)
+
+    def test_mappings(self):
+        self.assert_right(run(3, PROGRAMS / "mappings"), 3)
+
+    def test_signals(self):
+        self.assert_right(run(3, PROGRAMS / "own_signals"), 3)
+
+    def test_children(self):
+        self.assert_right(run(3, PROGRAMS / "forked"), 3)
+
+    def test_libraries_and_the_name_of_the_program(self):
+        path = PROGRAMS / "libraries"
+        self.assert_right(run(3, path), 3, str(path.resolve()))
+
+    def test_loads_and_stores_in_another_tasks_heap(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assert_right(run(5, PROGRAMS / "neighbour", directory), 5)
+
+    def test_copies_between_tasks(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assert_right(run(4, PROGRAMS / "copies", directory), 4)
+
+    def test_python_with_threads_and_processes(self):
+        program = ("import concurrent.futures, hashlib, multiprocessing, sys\n"
+                   "with multiprocessing.Pool(2) as pool: a = pool.map(abs, range(-50, 0))\n"
+                   "with concurrent.futures.ThreadPoolExecutor(4) as threads:\n"
+                   "    b = list(threads.map(lambda n: hashlib.sha256(bytes(n)).hexdigest(),"
+                   " range(0, 200000, 9999)))\n"
+                   "print('right' if a == list(range(50, 0, -1)) and len(set(b)) == 21 else 'wrong')\n")
+        self.assert_right(run(3, "/usr/bin/python3", "-c", program), 3)
+
+    def test_ordinary_user(self):
+        done = run(3, "/bin/echo", "right", preexec_fn=ordinary_user())
+        self.assert_right(done, 3)
+
+
+class Ends(unittest.TestCase):
+    def test_status_of_the_one_that_fails(self):
+        done = run(4, "/bin/sh", "-c", "test $HANARE_SPACE_TASK != 2 || exit 7")
+        self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_killed_task_leaves_the_others(self):
+        done = run(4, "/bin/sh", "-c",
+                   "test $HANARE_SPACE_TASK != 2 || kill -SEGV $$; sleep 0.1; echo lives")
+        self.assertEqual(done.stdout, "lives\n" * 3)
+        self.assertEqual(done.returncode, -signal.SIGSEGV, done.stderr)
+
+    def test_memory_comes_back(self):
+        space = Started(self, 6, "/bin/sh", "-c", "echo ready; read forever < /dev/zero")
+        before = len(space.mappings())
+        self.assertGreater(before, 6 * 10)
+        for task in space.tasks[:5]:
+            os.kill(task, signal.SIGKILL)
+        end = time.monotonic() + SECONDS
+        while len(space.mappings()) > before / 4:
+            self.assertLess(time.monotonic(), end, "\n".join(space.mappings()))
+            time.sleep(0.01)
+
+    def test_tasks_share_one_memory(self):
+        space = Started(self, 4, "/bin/sh", "-c", "echo ready; read forever < /dev/zero")
+        maps = {pathlib.Path(f"/proc/{task}/maps").read_text() for task in space.tasks}
+        self.assertEqual(len(maps), 1)
+        libc = [line for line in space.mappings() if re.search(r"r-xp .*/libc[.-]", line)]
+        self.assertEqual(len(libc), 4, "each has a libc")
+        begins = sorted(int(line.split("-")[0], 16) >> 35 for line in libc)
+        self.assertEqual([begin - begins[0] for begin in begins], [0, 1, 2, 3])
+
+    def test_bases_differ(self):
+        bases = set()
+        for _ in range(4):
+            space = Started(self, 1, "/bin/sh", "-c", "echo ready; read forever < /dev/zero")
+            bases |= {line.split("-")[0] for line in space.mappings() if "/libc" in line}
+            space.end()
+        self.assertGreater(len(bases), 10)
+
+    def test_signals_are_passed_on(self):
+        space = Started(self, 3, "/bin/sh", "-c",
+                        "trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.02; done")
+        space.root.terminate()
+        output, _ = space.root.communicate(timeout=SECONDS)
+        self.assertEqual(output, "told\n" * 3)
+        self.assertEqual(space.root.returncode, 5)
+
+    def test_nothing_outlives_the_root(self):
+        space = Started(self, 3, "/bin/sh", "-c", "echo ready; read forever < /dev/zero")
+        space.root.kill()
+        space.root.wait(timeout=SECONDS)
+        end = time.monotonic() + SECONDS
+        while any(pathlib.Path(f"/proc/{task}").exists() and
+                  " Z " not in pathlib.Path(f"/proc/{task}/stat").read_text()
+                  for task in space.tasks):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_many_tasks(self):
+        done = run(200, "/bin/true")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Jobs(unittest.TestCase):
+    """Ranks of MPI as tasks, by proxies that the launcher starts."""
+
+    def run_job(self, launcher, flags, ranks, *command):
+        path = shutil.which(launcher)
+        if not path:
+            self.skipTest(f"{launcher} is not installed")
+        return subprocess.run([path, *flags, "-n", str(ranks), HANARE, "space", "exec", "--verbose",
+                               *map(str, command)],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=SECONDS)
+
+    OPEN_MPI = ("mpirun.openmpi", ["--oversubscribe", "--allow-run-as-root", "--mca", "plm", "isolated"])
+    MPICH = ("mpiexec.mpich", [])
+
+    def assert_right(self, done):
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "right\n", ""))
+
+    def test_open_mpi(self):
+        program = PROGRAMS / "mpi_exchange_openmpi"
+        self.assert_right(self.run_job(*self.OPEN_MPI, 4, program, "space"))
+
+    def test_mpich(self):
+        program = PROGRAMS / "mpi_exchange_mpich"
+        self.assert_right(self.run_job(*self.MPICH, 4, program, "space"))
+
+    def test_what_is_the_proxys_is_the_tasks(self):
+        with tempfile.TemporaryDirectory() as directory:
+            script = ("cat; pwd; umask; ulimit -n; echo to-error >&2; read line <&7; echo $line;"
+                      "trap; exit 9")
+            read, write = os.pipe()
+            os.write(write, b"from seven\n")
+            os.close(write)
+            done = subprocess.run(
+                [HANARE, "space", "exec", "/bin/sh", "-c", f"exec 7<&{read}; " + script],
+                input="from input\n", capture_output=True, text=True, timeout=SECONDS,
+                cwd=directory, pass_fds=[read],
+                preexec_fn=lambda: (os.umask(0o27), resource.setrlimit(
+                    resource.RLIMIT_NOFILE, (500, 600))))
+            os.close(read)
+            self.assertEqual(done.stdout.splitlines(),
+                             ["from input", directory, "0027", "500", "from seven"], done.stderr)
+            self.assertEqual(done.stderr, "to-error\n")
+            self.assertEqual(done.returncode, 9)
+
+    def test_ends_as_the_task_does(self):
+        for script, status in (("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", -signal.SIGKILL)):
+            done = subprocess.run([HANARE, "space", "exec", "/bin/sh", "-c", script],
+                                  stdin=subprocess.DEVNULL, timeout=SECONDS)
+            self.assertEqual(done.returncode, status)
+
+    def started(self, script, space):
+        started = subprocess.Popen([HANARE, "space", "exec", "--space", space, "/bin/sh", "-c", script],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(started.stdout.close)
+        self.addCleanup(started.kill)
+        return started
+
+    def test_one_space_for_a_job_and_signals(self):
+        space = f"test-{os.getpid()}"
+        script = "trap 'exit 4' TERM; echo $PPID $$; while :; do sleep 0.02; done"
+        proxies = [self.started(script, space) for _ in range(3)]
+        lines = [proxy.stdout.readline().split() for proxy in proxies]
+        self.assertEqual(len({root for root, _ in lines}), 1, "one root for all")
+        proxies[0].terminate()
+        self.assertEqual(proxies[0].wait(timeout=SECONDS), 4)
+        # The task of a proxy that is killed ends too.
+        proxies[1].kill()
+        end = time.monotonic() + SECONDS
+        while pathlib.Path(f"/proc/{lines[1][1]}").exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        # And all with the root.
+        os.kill(int(lines[2][0]), signal.SIGKILL)
+        self.assertEqual(proxies[2].wait(timeout=SECONDS), 70)
+
+    def test_root_ends_when_there_is_nothing_to_do(self):
+        space = f"test-idle-{os.getpid()}"
+        proxy = self.started("echo $PPID", space)
+        root = proxy.stdout.readline().strip()
+        proxy.wait(timeout=SECONDS)
+        end = time.monotonic() + SECONDS
+        while pathlib.Path(f"/proc/{root}").exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_what_can_be_no_task_runs_as_itself(self):
+        done = subprocess.run([HANARE, "space", "exec", "--verbose", PROGRAMS / "fixed"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=SECONDS)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("runs on its own", done.stderr)
+        self.assertIn("is not position-independent", done.stderr)
+
+
+class Mistakes(unittest.TestCase):
+    def assert_refused(self, done, text):
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(text, done.stderr)
+
+    def test_each_in_a_line(self):
+        self.assert_refused(run(0, "true"), "--tasks")
+        self.assert_refused(run(2), "needs a program")
+        self.assert_refused(run(2, "/no/such/program"), "/no/such/program")
+        self.assert_refused(run(2, "/etc/passwd"), "/etc/passwd")
+        self.assert_refused(run(2, PROGRAMS / "fixed"), "is not position-independent")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)
