@@ -55,7 +55,7 @@ struct Answer {
     enum class Kind : uint32_t { kBegun = 1, kEnded, kFailed };
     Kind kind = Kind::kFailed;
     int32_t value = 0;
-    char text[240] = {};
+    char text[sizeof(Error::text)] = {};
 };
 Result<void> send_answer(const sys::FileDescriptor& socket, const Answer& answer, int timeout_ms);
 Result<Answer> receive_answer(const sys::FileDescriptor& socket, int timeout_ms);

@@ -29,10 +29,10 @@ int main(void) {
     CHECK(first != MAP_FAILED);
     memset(first, 7, 16 * PAGE);
     CHECK(munmap(first + 4 * PAGE, 4 * PAGE) == 0);
-    char *others[64];
+    unsigned char *others[64];
     for (int i = 0; i < 64; i++) {
-        others[i] = map(NULL, (size_t)(1 + i % 5) * PAGE, 0);
-        CHECK(others[i] != MAP_FAILED);
+        others[i] = (unsigned char *)map(NULL, (size_t)(1 + i % 5) * PAGE, 0);
+        CHECK((void *)others[i] != MAP_FAILED);
         CHECK(others[i][0] == 0);
         memset(others[i], 100 + i, (size_t)(1 + i % 5) * PAGE);
     }

@@ -106,14 +106,18 @@ class Programs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             self.assert_right(run(4, PROGRAMS / "copies", directory), 4)
 
-    def test_python_with_threads_and_processes(self):
-        program = ("import concurrent.futures, hashlib, multiprocessing, sys\n"
-                   "with multiprocessing.Pool(2) as pool: a = pool.map(abs, range(-50, 0))\n"
-                   "with concurrent.futures.ThreadPoolExecutor(4) as threads:\n"
-                   "    b = list(threads.map(lambda n: hashlib.sha256(bytes(n)).hexdigest(),"
-                   " range(0, 200000, 9999)))\n"
-                   "print('right' if a == list(range(50, 0, -1)) and len(set(b)) == 21 else 'wrong')\n")
-        self.assert_right(run(3, "/usr/bin/python3", "-c", program), 3)
+    def test_shell_with_pipes_and_children(self):
+        script = "for i in 1 2 3 4 5; do seq 1000 | sort -rn | head -n $i | tail -n 1; done | paste -sd+"
+        self.assert_right(run(3, "/bin/bash", "-c", script), 3, "1000+999+998+997+996")
+
+    def test_perl(self):
+        script = ("my %h; $h{$_ % 1000} .= $_ for 1 .. 200000; my $sum = 0;"
+                  "pipe(my $r, my $w); unless (fork) { print $w length(join '', values %h); exit }"
+                  "close $w; wait; print <$r> == length(join '', 1 .. 200000) ? \"right\\n\" : \"wrong\\n\"")
+        self.assert_right(run(3, "/usr/bin/perl", "-e", script), 3)
+
+    def test_openmp(self):
+        self.assert_right(run(3, PROGRAMS / "parallel"), 3)
 
     def test_ordinary_user(self):
         done = run(3, "/bin/echo", "right", preexec_fn=ordinary_user())
