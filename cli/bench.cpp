@@ -18,6 +18,7 @@
 #include "cli/bench_pager.hpp"
 #include "cli/bench_remote.hpp"
 #include "cli/bench_resident.hpp"
+#include "cli/bench_space.hpp"
 #include "cli/commands.hpp"
 #include "cli/fabric_compared.hpp"
 #include "cli/remote_near.hpp"
@@ -56,6 +57,20 @@ void add_bench_fabric(CLI::App& bench) {
     fabric->add_option("--compared", flags->compared)->group("");
     fabric->add_option("--beside", flags->beside)->group("");
     set_run(*fabric, [flags] { return run_bench_fabric(*flags); });
+}
+
+void add_bench_space(CLI::App& bench) {
+    CLI::App* space =
+        bench.add_subcommand("space", "MPI between tasks of one address space, next to processes");
+    auto flags = std::make_shared<SpaceBenchFlags>();
+    space->add_option("--mpi", flags->mpis, "comma-separated, of openmpi,mpich (default both)");
+    space->add_option("--ranks", flags->ranks,
+                      "of collectives and page tables, comma-separated (default 2,16,64)");
+    space->add_option("--rounds", flags->rounds, "how often (default 7)");
+    space->add_flag("--quick", flags->quick, "two rounds, four ranks");
+    space->add_option("--json", flags->json, "write the results to this file");
+    space->add_option("--job", flags->job)->group("");  // how the bench runs its jobs
+    set_run(*space, [flags] { return run_bench_space(*flags); });
 }
 
 void add_bench_intercept(CLI::App& bench) {
@@ -226,6 +241,7 @@ void add_bench(CLI::App& app) {
     add_bench_numpy(*bench);
     add_bench_pager(*bench);
     add_bench_remote(*bench);
+    add_bench_space(*bench);
     add_bench_dlm_test1(*bench);
     add_bench_dlm(*bench);
     add_bench_dlm_pagesize(*bench);

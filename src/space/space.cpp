@@ -10,6 +10,7 @@
 
 #include "base/units.hpp"
 #include "space/calls.hpp"
+#include "space/interpreter.hpp"
 #include "space/shared_mappings.hpp"
 
 namespace hanare::space {
@@ -58,7 +59,8 @@ Result<Space> Space::create() {
     return Space();
 }
 
-Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram& start) {
+Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram& asked) {
+    HANARE_TRY_ASSIGN(const StartOfProgram start, with_interpreter(asked));
     if (start.path.size() >= sizeof task.program) {
         return fail(HANARE_STATUS_LIMIT, "%.50s...: too long a path", start.path.c_str());
     }

@@ -38,7 +38,7 @@ public:
 
 private:
     Space() = default;
-    static Result<void> begin(Task& task, Beginning& beginning, const StartOfProgram& start);
+    static Result<void> begin(Task& task, Beginning& beginning, const StartOfProgram& asked);
 };
 
 }  // namespace hanare::space

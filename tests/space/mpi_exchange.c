@@ -2,12 +2,13 @@
  *
  * Messages of 1 B to 4 MiB around a ring, an exchange of all with all, a shared window, and loads
  * from the heaps of others where MPI's ranks are tasks of one space (argument "space").  Rank 0
- * prints "right". */
+ * prints "right".  Argument "wait": each prints its process and does nothing for ever. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BYTES_MAX = 4 << 20 };
 
@@ -95,6 +96,11 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc > 1 && strcmp(argv[1], "wait") == 0) {
+        printf("%d\n", (int)getpid());
+        fflush(stdout);
+        for (;;) pause();
+    }
     go_round();
     exchange();
     share();

@@ -110,6 +110,15 @@ class Programs(unittest.TestCase):
         script = "for i in 1 2 3 4 5; do seq 1000 | sort -rn | head -n $i | tail -n 1; done | paste -sd+"
         self.assert_right(run(3, "/bin/bash", "-c", script), 3, "1000+999+998+997+996")
 
+    def test_script(self):
+        with tempfile.TemporaryDirectory() as directory:
+            script = pathlib.Path(directory, "script")
+            script.write_text('#! /bin/bash  -e \necho "$0 $1"; false; echo unreached\n')
+            script.chmod(0o755)
+            done = run(2, script, "word")
+            self.assertEqual(done.stdout, f"{script} word\n" * 2, done.stderr)
+            self.assertEqual(done.returncode, 1)
+
     def test_perl(self):
         script = ("my %h; $h{$_ % 1000} .= $_ for 1 .. 200000; my $sum = 0;"
                   "pipe(my $r, my $w); unless (fork) { print $w length(join '', values %h); exit }"
@@ -270,6 +279,25 @@ class Jobs(unittest.TestCase):
         proxy.wait(timeout=SECONDS)
         end = time.monotonic() + SECONDS
         while pathlib.Path(f"/proc/{root}").exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_killed_rank_ends_the_job_and_leaves_nothing(self):
+        program = PROGRAMS / "mpi_exchange_openmpi"
+        path = shutil.which(self.OPEN_MPI[0])
+        if not path:
+            self.skipTest("Open MPI is not installed")
+        job = subprocess.Popen([path, *self.OPEN_MPI[1], "-n", "4", HANARE, "space", "exec",
+                                str(program), "wait"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(job.kill)
+        ranks = [int(job.stdout.readline()) for _ in range(4)]
+        root = int(pathlib.Path(f"/proc/{ranks[0]}/stat").read_text().split()[3])
+        os.kill(ranks[2], signal.SIGKILL)
+        job.communicate(timeout=SECONDS)
+        self.assertNotEqual(job.returncode, 0)
+        end = time.monotonic() + SECONDS
+        while any(pathlib.Path(f"/proc/{process}").exists() for process in [root, *ranks]):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
 
