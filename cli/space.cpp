@@ -51,7 +51,7 @@ Result<void> run(const SpaceFlags& flags, const std::vector<std::string>& progra
     }
     HANARE_TRY_ASSIGN(const std::string path, sys::find_program(program.front()));
     std::error_code error;
-    const std::string whole = fs::absolute(path, error).lexically_normal().string();
+    const std::string whole = fs::absolute(path, error).string();
     return become_root({"run", std::to_string(tasks), whole}, program);
 }
 

@@ -51,15 +51,17 @@ void forget_handlers() {
     }
 }
 
-// Out of each other's way first.
-void take_descriptors(const Inheritance& inherited) {
+// Out of each other's way first.  0 or an errno value.
+int take_descriptors(const Inheritance& inherited) {
     uint64_t above = 3;
     for (const int number : inherited.numbers) {
         above = above > static_cast<uint64_t>(number) ? above : static_cast<uint64_t>(number) + 1;
     }
     for (size_t i = 0; i < inherited.numbers.size(); ++i) {
-        inherited.room[i] = static_cast<int>(sys::raw_call3(
-            SYS_fcntl, static_cast<uint64_t>(inherited.descriptors[i]), F_DUPFD, above));
+        const int64_t moved = sys::raw_call3(
+            SYS_fcntl, static_cast<uint64_t>(inherited.descriptors[i]), F_DUPFD, above);
+        if (moved < 0) return static_cast<int>(-moved);
+        inherited.room[i] = static_cast<int>(moved);
     }
     sys::raw_call3(SYS_close_range, 0, above - 1, 0);
     for (size_t i = 0; i < inherited.numbers.size(); ++i) {
@@ -67,13 +69,15 @@ void take_descriptors(const Inheritance& inherited) {
                        static_cast<uint64_t>(inherited.numbers[i]), 0);
     }
     sys::raw_call3(SYS_close_range, above, ~0U, 0);
+    return 0;
 }
 
-void take(const Inheritance& inherited) {
+int take(const Inheritance& inherited) {
     sys::raw_call3(SYS_setpgid, 0, static_cast<uint64_t>(inherited.group), 0);
     sys::raw_call3(SYS_umask, inherited.umask, 0, 0);
     sys::raw_call3(SYS_fchdir, static_cast<uint64_t>(inherited.directory), 0, 0);
-    take_descriptors(inherited);
+    // Descriptors are moved while there is room for twice as many.
+    if (const int error = take_descriptors(inherited); error != 0) return error;
     for (size_t i = 0; i < inherited.limits.size(); ++i) {
         sys::raw_call6(SYS_prlimit64, 0, i, bits(&inherited.limits[i]), 0, 0, 0);
     }
@@ -85,14 +89,21 @@ void take(const Inheritance& inherited) {
         const bool is_ignored = (inherited.ignored_signals >> (number - 1) & 1) != 0;
         set_action(number, is_ignored ? 1 : 0);
     }
+    return 0;
 }
 
 // What goes to the new process.
 struct Passed {
     const Beginning* beginning;
     pid_t root;
-    std::atomic<uint32_t> has_begun{0};
+    int error = 0;
+    std::atomic<uint32_t> has_begun{0};  // or not, for that error
 };
+
+void tell(Passed& passed) {
+    passed.has_begun.store(1);
+    sys::raw_call3(SYS_futex, bits(&passed.has_begun), FUTEX_WAKE_PRIVATE, 1);
+}
 
 [[noreturn]] void begin(Passed* passed) {
     const Beginning* const beginning = passed->beginning;
@@ -101,7 +112,11 @@ struct Passed {
         sys::raw_call3(SYS_exit_group, 127, 0, 0);
     }
     if (beginning->inherited != nullptr) {
-        take(*beginning->inherited);
+        passed->error = take(*beginning->inherited);
+        if (passed->error != 0) {
+            tell(*passed);
+            sys::raw_call3(SYS_exit_group, 127, 0, 0);
+        }
     } else {
         forget_handlers();
     }
@@ -109,8 +124,7 @@ struct Passed {
     const uint64_t entry = beginning->entry;
     const uint64_t stack_pointer = beginning->stack_pointer;
     const uint64_t mask = beginning->signal_mask;
-    passed->has_begun.store(1);
-    sys::raw_call3(SYS_futex, bits(&passed->has_begun), FUTEX_WAKE_PRIVATE, 1);
+    tell(*passed);
     sys::raw_call6(SYS_rt_sigprocmask, SIG_SETMASK, bits(&mask), 0, sizeof mask, 0, 0);
     // No function to call at the end (rdx), no caller (rbp).
     asm volatile(
@@ -162,7 +176,9 @@ Result<pid_t> begin_task(const Beginning& beginning, std::span<std::byte> stack)
     while (passed.has_begun.load() == 0 && !has_ended(process)) {
         sys::futex_wait(passed.has_begun, 0, kLookEveryMs);
     }
-    return process;
+    if (passed.error == 0) return process;
+    waitpid(process, nullptr, 0);
+    return fail_errno(HANARE_STATUS_LIMIT, passed.error, "giving a task its descriptors");
 }
 
 }  // namespace hanare::space

@@ -4,6 +4,7 @@
 // of another libc here, and no vector registers (hook/rewrite/system_call.hpp).
 #include "space/calls.hpp"
 
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -48,8 +49,8 @@ Verdict done(SystemCall& call, int64_t result) noexcept {
 // An mmap of what will run.
 bool maps_code(const SystemCall& call) noexcept {
     constexpr uint64_t kAnonymous = MAP_ANONYMOUS;
-    return (call.arguments[2] & PROT_EXEC) != 0 && (call.arguments[3] & kAnonymous) == 0 &&
-           (call.arguments[3] & MAP_TYPE) == MAP_PRIVATE;
+    return (call.arguments[2] & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC &&
+           (call.arguments[3] & kAnonymous) == 0 && (call.arguments[3] & MAP_TYPE) == MAP_PRIVATE;
 }
 
 struct NewCode {
@@ -86,6 +87,14 @@ Verdict answer_munmap(Task& task, SystemCall& call) noexcept {
         return done(call, SharedMappings::unmap(task, call.arguments));
     }
     return done(call, task.partition.unmap(call.arguments));
+}
+
+// What others have as well stays where it is.
+Verdict answer_mremap(Task& task, SystemCall& call) noexcept {
+    if (SharedMappings::contains(call.arguments[0]) && TaskTable::is_here()) {
+        return done(call, -ENOMEM);
+    }
+    return done(call, task.partition.remap(call.arguments));
 }
 
 bool is_own_program(const char* path) noexcept {
@@ -181,35 +190,54 @@ private:
     List from_;
 };
 
+// A task that has become another program by exec is none any more, and has nothing there.
+bool are_of_task(const Task& task, const iovec* pieces, uint64_t count) noexcept {
+    for (uint64_t i = 0; i < count; ++i) {
+        const auto begin = reinterpret_cast<uint64_t>(pieces[i].iov_base);
+        const uint64_t end = begin + pieces[i].iov_len;
+        const bool is_own = task.partition.contains(begin) && end <= task.partition.whole().end;
+        const bool is_shared = SharedMappings::contains(begin) && SharedMappings::contains(end - 1);
+        if (end < begin || (!is_own && !is_shared && begin != end)) return false;
+    }
+    return true;
+}
+
 // Between tasks of the space, what the kernel would copy from one memory to the other lies in one.
 Verdict answer_copy(SystemCall& call) noexcept {
     constexpr uint64_t kPiecesMax = 1024;  // of the kernel
     const auto& arguments = call.arguments;
+    const Task* other = nullptr;
     const bool is_usual =
         arguments[5] == 0 && arguments[2] <= kPiecesMax && arguments[4] <= kPiecesMax;
     if (!is_usual || !TaskTable::is_here() ||
-        TaskTable::of_process(static_cast<uint32_t>(arguments[0])) == nullptr) {
+        (other = TaskTable::of_process(static_cast<uint32_t>(arguments[0]))) == nullptr) {
         return Verdict::kNative;
     }
     const auto* const own = reinterpret_cast<const iovec*>(arguments[1]);
     const auto* const theirs = reinterpret_cast<const iovec*>(arguments[3]);
+    if (!are_of_task(*other, theirs, arguments[4])) return Verdict::kNative;
     Copying copying = call.number == SYS_process_vm_readv
                           ? Copying(own, arguments[2], theirs, arguments[4])
                           : Copying(theirs, arguments[4], own, arguments[2]);
     return done(call, copying.run());
 }
 
-bool copies_memory(const SystemCall& call) noexcept {
+// On the stack of the caller: on one of its own it could not come back through here.
+bool is_fork(const SystemCall& call) noexcept {
     if (call.number == SYS_fork) return true;
-    const uint64_t flags = call.number == SYS_clone
-                               ? call.arguments[0]
-                               : *reinterpret_cast<const uint64_t*>(call.arguments[0]);
-    return (flags & CLONE_VM) == 0;
+    uint64_t flags = call.arguments[0];
+    uint64_t stack = call.arguments[1];
+    if (call.number == SYS_clone3) {
+        const auto& asked = *reinterpret_cast<const clone_args*>(call.arguments[0]);
+        flags = asked.flags;
+        stack = asked.stack;
+    }
+    return (flags & CLONE_VM) == 0 && stack == 0;
 }
 
 // The child must find the partition as if nobody were changing it.
 Verdict answer_fork(Task& task, SystemCall& call) noexcept {
-    if (!copies_memory(call)) return Verdict::kNative;
+    if (!is_fork(call)) return Verdict::kNative;
     const TurnGuard guard(task.partition.turn());
     return done(call, hook::raw_system_call(call.number, call.arguments));
 }
@@ -236,7 +264,7 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
     switch (call->number) {
         case SYS_mmap: return space::answer_mmap(*task, *call);
         case SYS_munmap: return space::answer_munmap(*task, *call);
-        case SYS_mremap: return space::done(*call, task->partition.remap(call->arguments));
+        case SYS_mremap: return space::answer_mremap(*task, *call);
         // There is one heap of this kind in the process; allocators then map memory.
         case SYS_brk:
             return space::done(*call,

@@ -23,7 +23,7 @@ namespace {
 
 // The next task of a job, whose first may have ended, finds the space still there.
 constexpr int kIdleMs = 300;
-// A proxy that says nothing keeps the others waiting so long, once.
+// A proxy that says nothing keeps the others waiting so long.
 constexpr int kPatienceMs = 5000;
 
 class Host {
@@ -35,8 +35,9 @@ public:
         for (;;) {
             std::vector<pollfd> entries = {{listener_.number(), POLLIN, 0},
                                            {signals_.number(), POLLIN, 0}};
+            if (!accepts_) entries[0].fd = -1;
             for (const Client& client : clients_) {
-                entries.push_back({client.socket.number(), POLLIN, 0});
+                entries.push_back({client.is_killed ? -1 : client.socket.number(), POLLIN, 0});
             }
             const int ready = poll(entries.data(), entries.size(), clients_.empty() ? kIdleMs : -1);
             if (ready == 0 && clients_.empty()) return {};
@@ -44,8 +45,10 @@ public:
             if (ready <= 0) continue;
             // Who has gone, before others come at the end of the list.
             size_t at = 2;
-            for (const Client& client : clients_) {
-                if (entries[at++].revents != 0) kill(client.process, SIGKILL);
+            for (Client& client : clients_) {
+                if (entries[at++].revents == 0) continue;
+                kill(client.process, SIGKILL);
+                client.is_killed = true;
             }
             if (entries[1].revents != 0) reap();
             if (entries[0].revents != 0) accept();
@@ -56,11 +59,16 @@ private:
     struct Client {
         sys::FileDescriptor socket;
         pid_t process = 0;
+        bool is_killed = false;
     };
 
     void accept() {
         sys::FileDescriptor socket = sys::accept_local(listener_);
-        if (!socket.is_open()) return;
+        if (!socket.is_open()) {
+            // Until somebody has gone.
+            accepts_ = errno != EMFILE && errno != ENFILE;
+            return;
+        }
         const Result<pid_t> process = begin(socket);
         Answer answer;
         if (process) {
@@ -77,7 +85,11 @@ private:
     // What was received is closed here once the task has it: who reads from a pipe waits for its
     // end.
     Result<pid_t> begin(const sys::FileDescriptor& socket) {
+        HANARE_TRY(send_answer(socket, {.kind = Answer::Kind::kReady, .value = 0, .text = {}},
+                               kPatienceMs));
         HANARE_TRY_ASSIGN(const Received received, receive_request(socket, kPatienceMs));
+        pollfd gone = {socket.number(), POLLRDHUP, 0};
+        if (poll(&gone, 1, 0) != 0) return fail(HANARE_STATUS_NOT_FOUND, "the proxy has gone");
         const Request& request = received.request;
         std::vector<int> descriptors;
         for (const sys::FileDescriptor& file : received.descriptors) {
@@ -112,6 +124,7 @@ private:
                 client->socket, {.kind = Answer::Kind::kEnded, .value = status, .text = {}},
                 kPatienceMs));
             clients_.erase(client);
+            accepts_ = true;
         }
     }
 
@@ -119,6 +132,7 @@ private:
     Space space_;
     sys::FileDescriptor signals_;
     std::vector<Client> clients_;
+    bool accepts_ = true;
 };
 
 }  // namespace
@@ -133,6 +147,12 @@ Result<void> serve_proxies(const sys::FileDescriptor& listener) {
     sigprocmask(SIG_BLOCK, &all, nullptr);
     sys::FileDescriptor signals(signalfd(-1, &child_ends, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals.is_open()) return fail_errno(HANARE_STATUS_SYSTEM, errno, "signalfd");
+    // One for each proxy, and twice those of the next task.
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     HANARE_TRY_ASSIGN(Space space, Space::create());
     return Host(listener, std::move(space), std::move(signals)).stay();
 }

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -75,7 +76,28 @@ private:
                         path_.c_str());
         }
         headers_.resize(elf_.e_phnum);
-        return read(headers_.data(), headers_.size() * sizeof(Elf64_Phdr), elf_.e_phoff);
+        HANARE_TRY(read(headers_.data(), headers_.size() * sizeof(Elf64_Phdr), elf_.e_phoff));
+        return check_headers();
+    }
+
+    // What the file does not have would end this process when it is touched.
+    Result<void> check_headers() const {
+        struct stat status = {};
+        if (fstat(file_.number(), &status) != 0) {
+            return fail_errno(HANARE_STATUS_SYSTEM, errno, "%.200s", path_.c_str());
+        }
+        const auto file_bytes = static_cast<uint64_t>(status.st_size);
+        for (const Elf64_Phdr& header : headers_) {
+            if (header.p_type == PT_GNU_STACK && (header.p_flags & PF_X) != 0) {
+                return fail(HANARE_STATUS_NOT_SUPPORTED, "%.200s: wants to execute its stack",
+                            path_.c_str());
+            }
+            if (header.p_type != PT_LOAD) continue;
+            if (header.p_offset > file_bytes || header.p_filesz > file_bytes - header.p_offset) {
+                return fail(HANARE_STATUS_INVALID_ARGUMENT, "%.200s: is cut off", path_.c_str());
+            }
+        }
+        return {};
     }
 
     // For all segments together, with the distances that they have.
@@ -135,10 +157,14 @@ private:
             if ((protection & PROT_WRITE) != 0 && header.p_memsz > header.p_filesz) {
                 std::memset(reinterpret_cast<void*>(file_end), 0, mapped_end - file_end);
             }
-            if ((protection & PROT_EXEC) != 0) {
-                rewrite_code(partition_, {begin, mapped_end}, file_.number(),
-                             page_of(header.p_offset));
+            const bool is_code = (protection & (PROT_EXEC | PROT_WRITE)) == PROT_EXEC;
+            if (is_code && rewrite_code(partition_, {begin, mapped_end}, file_.number(),
+                                        page_of(header.p_offset)) != 0) {
+                return fail(HANARE_STATUS_NOT_SUPPORTED,
+                            "%.200s: has system calls that cannot be replaced", path_.c_str());
             }
+        } else {
+            mapped_end = round_up(base_ + header.p_vaddr, kOsPageBytes);
         }
         if (end > mapped_end) {
             HANARE_TRY(map_fixed(mapped_end, end - mapped_end, protection, false, 0));

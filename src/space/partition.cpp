@@ -75,10 +75,24 @@ int64_t Partition::unmap(const Arguments& arguments) noexcept {
     return result;
 }
 
+// Closed pages, where nothing is; 0: there is no room.
+uint64_t Partition::reserve(uint64_t bytes, uint64_t alignment) noexcept {
+    for (uint64_t from = 0;;) {
+        const uint64_t place = used_.find_free(bytes, alignment, from);
+        if (place == 0) return 0;
+        const int64_t result = sys::raw_call6(
+            SYS_mmap, place, bytes, PROT_NONE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, ~uint64_t{0}, 0);
+        if (succeeded(result)) note(place, bytes);
+        if (result != -EEXIST) return succeeded(result) ? place : 0;
+        from = place + alignment;
+    }
+}
+
 // In place where there is room behind it, as the kernel does.
 int64_t Partition::move(const Arguments& arguments, Range from, uint64_t bytes) noexcept {
     const Range grown = {from.end, from.begin + bytes};
-    if (used_.is_free(grown)) {
+    if (grown.begin < grown.end && used_.is_free(grown)) {
         const int64_t result =
             sys::raw_call6(SYS_mremap, from.begin, arguments[1], arguments[2], 0, 0, 0);
         if (succeeded(result)) {
@@ -87,12 +101,15 @@ int64_t Partition::move(const Arguments& arguments, Range from, uint64_t bytes) 
         }
     }
     const uint64_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kOsPageBytes;
-    const uint64_t place = used_.find_free(bytes, alignment, 0);
-    if (place == 0) return -ENOMEM;
+    const uint64_t place = reserve(bytes, alignment);
+    if (place == 0) return native(SYS_mremap, arguments);
     const int64_t result = sys::raw_call6(SYS_mremap, from.begin, arguments[1], arguments[2],
                                           arguments[3] | MREMAP_FIXED, place, 0);
-    if (!succeeded(result)) return result;
-    note(place, bytes);
+    if (!succeeded(result)) {
+        sys::raw_call3(SYS_munmap, place, bytes, 0);
+        forget(place, bytes);
+        return result;
+    }
     if ((arguments[3] & MREMAP_DONTUNMAP) == 0) forget(from.begin, from.end - from.begin);
     return result;
 }

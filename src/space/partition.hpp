@@ -38,6 +38,7 @@ public:
 
 private:
     int64_t map_somewhere(const Arguments& arguments, uint64_t bytes) noexcept;
+    uint64_t reserve(uint64_t bytes, uint64_t alignment) noexcept;
     int64_t move(const Arguments& arguments, Range from, uint64_t bytes) noexcept;
     void note(uint64_t begin, uint64_t bytes) noexcept { used_.add({begin, begin + bytes}); }
     void forget(uint64_t begin, uint64_t bytes) noexcept { used_.remove({begin, begin + bytes}); }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 
 #include "space/request.hpp"
+#include "space/signals.hpp"
 #include "sys/foreground_program.hpp"
 #include "sys/local_socket.hpp"
 
@@ -25,9 +27,29 @@ constexpr int kPatienceMs = 30'000;
 constexpr int kForever = -1;
 constexpr int kTriesMax = 100;
 constexpr useconds_t kBetweenTriesUs = 2000;
+constexpr rlim_t kRootStackBytes = 8 << 20;
 
+// Whose numbers of processes and files mean the same.
+std::string namespaces() {
+    std::string all;
+    for (const char* const name :
+         {"/proc/self/ns/mnt", "/proc/self/ns/pid", "/proc/self/ns/user"}) {
+        char text[64];
+        const ssize_t bytes = readlink(name, text, sizeof text);
+        if (bytes > 0) all.append(text, static_cast<size_t>(bytes));
+    }
+    return all;
+}
+
+// Of a length that an address may have, whatever the space is called.
 std::string address_of(const std::string& space) {
-    return "@hanare/" + std::to_string(geteuid()) + "/space-" + space;
+    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const char each : space + '\n' + namespaces()) {
+        hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
+    }
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+    return "@hanare/" + std::to_string(geteuid()) + "/space-" + digits;
 }
 
 // By a child in between, so that nobody waits for it; it listens from the beginning.
@@ -39,6 +61,14 @@ void start_root(sys::FileDescriptor listener, const std::string& root_program) {
     }
     if (between < 0) return;
     if (fork() != 0) _exit(0);
+    // What is sent to this job's group, by the terminal too, is not for the root of others.
+    setpgid(0, 0);
+    // The kernel maps from another end where the stack has no limit.
+    rlimit stack = {};
+    if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == RLIM_INFINITY) {
+        stack.rlim_cur = kRootStackBytes;
+        setrlimit(RLIMIT_STACK, &stack);
+    }
     const int nothing = open("/dev/null", O_RDWR);
     constexpr int kListener = 3;
     if (nothing >= 0) {
@@ -50,15 +80,26 @@ void start_root(sys::FileDescriptor listener, const std::string& root_program) {
         dup2(listener.number(), kListener);
     }
     close_range(kListener + 1, ~0U, 0);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
     execl(root_program.c_str(), root_program.c_str(), "serve", nullptr);
     _exit(127);
 }
 
+// Blocked as long as this lives: for a descriptor, or until the program runs on its own.
+class BlockedSignals {
+public:
+    explicit BlockedSignals(const sigset_t& signals) { sigprocmask(SIG_BLOCK, &signals, &before_); }
+    ~BlockedSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+    const sigset_t& before() const { return before_; }
+
+private:
+    sigset_t before_;
+};
+
 // A root that has just ended, or that another proxy is about to start, is tried again.
-Result<sys::FileDescriptor> connect_root(const std::string& space,
+Result<sys::FileDescriptor> connect_once(const std::string& space,
                                          const std::string& root_program) {
     const std::string address = address_of(space);
     for (int tries = 0;; ++tries) {
@@ -74,6 +115,19 @@ Result<sys::FileDescriptor> connect_root(const std::string& space,
             }
         }
         usleep(kBetweenTriesUs);
+    }
+}
+
+// One that ends before it has said anything has begun nothing.
+Result<sys::FileDescriptor> connect_root(const std::string& space,
+                                         const std::string& root_program) {
+    for (int tries = 0;; ++tries) {
+        HANARE_TRY_ASSIGN(sys::FileDescriptor socket, connect_once(space, root_program));
+        const Result<Answer> ready = receive_answer(socket, kPatienceMs);
+        if (ready && ready->kind == Answer::Kind::kReady) return socket;
+        if (ready || ready.error().status != HANARE_STATUS_NOT_FOUND || tries == kTriesMax) {
+            return fail(HANARE_STATUS_TIMEOUT, "the root of the space does not answer");
+        }
     }
 }
 
@@ -110,6 +164,12 @@ public:
     Standing(sys::FileDescriptor socket, sys::FileDescriptor signals, pid_t task)
         : socket_(std::move(socket)), signals_(std::move(signals)), task_(task) {}
 
+    // The task is no more either.
+    [[noreturn]] static void end_without_root() {
+        std::fprintf(stderr, "hanare: error: the root of the space has ended\n");
+        _exit(kExitLost);
+    }
+
     [[noreturn]] void stay() {
         for (;;) {
             pollfd entries[2] = {{socket_.number(), POLLIN, 0}, {signals_.number(), POLLIN, 0}};
@@ -124,7 +184,8 @@ private:
     void pass_on() {
         signalfd_siginfo info = {};
         while (read(signals_.number(), &info, sizeof info) == sizeof info) {
-            if (info.ssi_code != SI_KERNEL) kill(task_, static_cast<int>(info.ssi_signo));
+            const int number = static_cast<int>(info.ssi_signo);
+            if (!goes_to_all_by_itself(number, info.ssi_code)) kill(task_, number);
         }
     }
     [[noreturn]] void end() {
@@ -132,9 +193,7 @@ private:
         if (answer && answer->kind == Answer::Kind::kEnded) {
             sys::ForegroundProgram::end_as(answer->value);
         }
-        // The root is no more, and so the task is not either.
-        std::fprintf(stderr, "hanare: error: the root of the space has ended\n");
-        _exit(kExitLost);
+        end_without_root();
     }
 
     static constexpr int kExitLost = 70;
@@ -165,21 +224,23 @@ Error run_by_proxy(const StartOfProgram& start, const std::string& space,
     auto request = Request::of_this_process(start);
     if (!request) return request.error();
     const sigset_t passed = passed_signals();
-    sigset_t before;
-    sigprocmask(SIG_BLOCK, &passed, &before);
-    request->signal_mask = bits_of(before);
+    const BlockedSignals blocked(passed);
+    request->signal_mask = bits_of(blocked.before());
     request->ignored_signals = ignored_signals();
     sys::FileDescriptor signals(signalfd(-1, &passed, SFD_CLOEXEC | SFD_NONBLOCK));
     sys::FileDescriptor directory(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!signals.is_open() || !directory.is_open()) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "the proxy of a task").error();
+    }
     auto socket = connect_root(space, root_program);
     if (!socket) return socket.error();
     if (auto sent = send_request(*socket, *request, directory.number(), kPatienceMs); !sent) {
         return sent.error();
     }
-    const Result<Answer> answer = receive_answer(*socket, kPatienceMs);
-    if (!answer) return answer.error();
+    // From here on the program may have begun: it must not begin twice.
+    const Result<Answer> answer = receive_answer(*socket, kForever);
+    if (!answer) Standing::end_without_root();
     if (answer->kind != Answer::Kind::kBegun) {
-        sigprocmask(SIG_SETMASK, &before, nullptr);
         return fail(HANARE_STATUS_NOT_SUPPORTED, "%s", answer->text).error();
     }
     close_inherited(request->numbers);

@@ -49,10 +49,10 @@ struct Received {
 };
 Result<Received> receive_request(const sys::FileDescriptor& socket, int timeout_ms);
 
-// The root's answers: kBegun with the process, then kEnded with the status of waitpid(2); or
-// kFailed and the error's text.
+// The root's answers: kReady for a request; kBegun with the process, then kEnded with the status of
+// waitpid(2); or kFailed and the error's text.
 struct Answer {
-    enum class Kind : uint32_t { kBegun = 1, kEnded, kFailed };
+    enum class Kind : uint32_t { kReady = 1, kBegun, kEnded, kFailed };
     Kind kind = Kind::kFailed;
     int32_t value = 0;
     char text[sizeof(Error::text)] = {};

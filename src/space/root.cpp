@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "space/signals.hpp"
 #include "space/space.hpp"
 
 namespace hanare::space {
@@ -35,6 +36,12 @@ uint64_t bits_of(const sigset_t& set) {
     return bits;
 }
 
+void set(std::vector<std::string>& environment, const std::string& name, uint32_t value) {
+    std::erase_if(environment,
+                  [&](const std::string& each) { return each.starts_with(name + "="); });
+    environment.push_back(name + "=" + std::to_string(value));
+}
+
 class Root {
 public:
     Root(Space space, const sigset_t& awaited, const sigset_t& of_tasks)
@@ -43,8 +50,8 @@ public:
     Result<void> begin(const StartOfProgram& start, uint32_t count) {
         for (uint32_t index = 0; index < count; ++index) {
             StartOfProgram own = start;
-            own.environment.push_back("HANARE_SPACE_TASK=" + std::to_string(index));
-            own.environment.push_back("HANARE_SPACE_TASKS=" + std::to_string(count));
+            set(own.environment, "HANARE_SPACE_TASK", index);
+            set(own.environment, "HANARE_SPACE_TASKS", count);
             const Result<uint32_t> task = space_.spawn(own, mask_of_tasks_);
             if (!task) {
                 send(SIGKILL);
@@ -68,8 +75,8 @@ private:
         const int number = sigwaitinfo(&awaited_, &info);
         if (number == SIGCHLD) {
             reap();
-        } else if (number > 0 && info.si_code != SI_KERNEL) {
-            send(number);  // what the terminal sends goes to the tasks by itself
+        } else if (number > 0 && !goes_to_all_by_itself(info.si_signo, info.si_code)) {
+            send(number);
         }
     }
 

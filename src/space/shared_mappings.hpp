@@ -5,8 +5,8 @@
 // MPI's segments lie in one task's partition.  Memory only that programs share on purpose: of
 // tmpfs, memfd, and the files that MPI's launchers make for a job.
 //
-// As seen by a program: protection changed by one task, or memory unmapped in part, changes for
-// all. In tasks: no libc, no vector registers.
+// As seen by a program: protection, advice and what one task maps over it change for all; mremap
+// says ENOMEM; what is unmapped in part stays.  In tasks: no libc, no vector registers.
 #pragma once
 
 #include <cstdint>

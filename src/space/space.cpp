@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <climits>
+#include <cstdlib>
 
 #include "base/units.hpp"
 #include "space/calls.hpp"
@@ -21,18 +22,21 @@ constexpr uint64_t kStackBytesMin = 256 * kKiB;
 constexpr uint64_t kStackBytesDefault = 8 * kMiB;
 constexpr uint64_t kStackBytesMax = kGiB;
 
-// As large as the limit says; one page below it is closed.
-uint64_t stack_bytes() {
-    rlimit limit = {};
-    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-        return kStackBytesDefault;
+// As large as the limit says: nothing of it is there before it is used.
+uint64_t stack_bytes(const Inheritance* inherited) {
+    rlimit limit = {.rlim_cur = kStackBytesDefault, .rlim_max = RLIM_INFINITY};
+    if (inherited != nullptr) {
+        limit = inherited->limits[RLIMIT_STACK];
+    } else {
+        getrlimit(RLIMIT_STACK, &limit);
     }
-    return std::clamp<uint64_t>(round_up(limit.rlim_cur, kOsPageBytes), kStackBytesMin,
-                                kStackBytesMax);
+    const uint64_t bytes = std::min<uint64_t>(limit.rlim_cur, kStackBytesMax);
+    return std::max(round_up(bytes, kOsPageBytes), kStackBytesMin);
 }
 
-Result<std::span<std::byte>> map_stack(Partition& partition) {
-    const uint64_t bytes = stack_bytes() + kOsPageBytes;
+// One page below it is closed.
+Result<std::span<std::byte>> map_stack(Partition& partition, const Inheritance* inherited) {
+    const uint64_t bytes = stack_bytes(inherited) + kOsPageBytes;
     const int64_t place =
         partition.map({0, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, ~uint64_t{0}, 0});
@@ -61,16 +65,18 @@ Result<Space> Space::create() {
 
 Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram& asked) {
     HANARE_TRY_ASSIGN(const StartOfProgram start, with_interpreter(asked));
-    if (start.path.size() >= sizeof task.program) {
-        return fail(HANARE_STATUS_LIMIT, "%.50s...: too long a path", start.path.c_str());
+    // As the kernel's link says it, which loaders derive the places of libraries from.
+    static_assert(sizeof task.program >= PATH_MAX);
+    if (realpath(start.path.c_str(), task.program) == nullptr) {
+        return fail_errno(HANARE_STATUS_NOT_FOUND, errno, "%.200s", start.path.c_str());
     }
-    std::memcpy(task.program, start.path.c_str(), start.path.size() + 1);
     HANARE_TRY_ASSIGN(const Image program, map_image(task.partition, start.path));
     Image loader;
     if (!program.loader.empty()) {
         HANARE_TRY_ASSIGN(loader, map_image(task.partition, program.loader));
     }
-    HANARE_TRY_ASSIGN(const std::span<std::byte> stack, map_stack(task.partition));
+    HANARE_TRY_ASSIGN(const std::span<std::byte> stack,
+                      map_stack(task.partition, beginning.inherited));
     HANARE_TRY_ASSIGN(const uint64_t pointer, write_start(stack, start, program, loader));
     beginning.entry = program.loader.empty() ? program.entry : loader.entry;
     beginning.stack_pointer = pointer;

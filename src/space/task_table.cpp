@@ -17,6 +17,18 @@ namespace {
 // Of one partition: programs have tens, tasks of MPI hundreds.
 constexpr size_t kRangesMax = 16 * 1024;
 
+// There is one: all places are nearly three times as large as what is kept away from.
+Result<uint64_t> place_away_from(uint64_t kernels) {
+    constexpr uint64_t kBytes = kSpaceBytes + kSharedBytes;
+    constexpr uint64_t kPlaces = (kEnd - kBytes - kFirst) / kPartitionBytes;
+    for (;;) {
+        uint64_t random = 0;
+        HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(&random, 1))));
+        const uint64_t begin = kFirst + random % kPlaces * kPartitionBytes;
+        if (begin + kBytes + kDistance <= kernels || begin >= kernels + kDistance) return begin;
+    }
+}
+
 // In a page that children of fork find empty.
 Result<const uint32_t*> make_mark() {
     void* const page =
@@ -38,10 +50,7 @@ Result<void> TaskTable::make() {
     if (memory == MAP_FAILED) {
         return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the table of tasks");
     }
-    uint64_t random = 0;
-    HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(&random, 1))));
-    constexpr uint64_t kPlaces = (kLastBegin - kFirstBegin) / kPartitionBytes;
-    begin_ = kFirstBegin + random % kPlaces * kPartitionBytes;
+    HANARE_TRY_ASSIGN(begin_, place_away_from(reinterpret_cast<uint64_t>(memory)));
     HANARE_TRY_ASSIGN(is_here_, make_mark());
     tasks_ = static_cast<Task*>(memory);
     auto* const ranges =

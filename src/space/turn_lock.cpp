@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "space/task_table.hpp"
 #include "sys/raw_thread.hpp"
 
 namespace hanare::space {
@@ -19,7 +20,11 @@ uint64_t set_mask(uint64_t mask) noexcept {
     return before;
 }
 
-bool lives(uint32_t thread) noexcept { return sys::raw_call3(SYS_kill, thread, 0, 0) != -ESRCH; }
+// In a child of fork, what holds the lock may be a thread of its parent.
+bool lives(uint32_t thread) noexcept {
+    if (!TaskTable::is_here()) return sys::raw_thread_lives(thread);
+    return sys::raw_call3(SYS_kill, thread, 0, 0) != -ESRCH;
+}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +15,9 @@ static atomic_bool is_over;
 
 static void *keep_mapping(void *unused) {
     while (!atomic_load(&is_over)) {
-        char *piece = malloc(1 << 20);
+        char *piece = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         piece[1 << 10] = 1;
-        free(piece);
+        munmap(piece, 1 << 20);
     }
     return unused;
 }
@@ -24,9 +25,10 @@ static void *keep_mapping(void *unused) {
 static int child(int number, char *memory) {
     memset(memory, number, 4096);
     for (int i = 0; i < 100; i++) {
-        char *piece = malloc((size_t)1 << (10 + i % 12));
+        const size_t bytes = (size_t)1 << (12 + i % 12);
+        char *piece = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         piece[0] = (char)i;
-        free(piece);
+        munmap(piece, bytes);
     }
     return memory[4095] == number ? number : 255;
 }

@@ -51,15 +51,20 @@ int main(void) {
 
     /* Growing, also where something is in the way; shrinking; moving to a place of our own. */
     char *grown = map(NULL, PAGE, 0);
-    char *way = map(grown + PAGE, PAGE, MAP_FIXED_NOREPLACE);
+    const char *way = map(grown + PAGE, PAGE, MAP_FIXED_NOREPLACE);
+    CHECK(way == grown + PAGE || errno == EEXIST);
     memset(grown, 9, PAGE);
-    CHECK(mremap(grown, PAGE, 3 * PAGE, 0) == MAP_FAILED || way != grown + PAGE);
+    CHECK(mremap(grown, PAGE, 3 * PAGE, 0) == MAP_FAILED && errno == ENOMEM);
     char *moved = mremap(grown, PAGE, 64 * PAGE, MREMAP_MAYMOVE);
     CHECK(moved != MAP_FAILED && moved[0] == 9 && moved[PAGE] == 0);
     CHECK(mremap(moved, 64 * PAGE, 2 * PAGE, 0) == moved);
     char *target = map(NULL, 2 * PAGE, 0);
     CHECK(mremap(moved, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, target) == target);
     CHECK(target[0] == 9);
+    /* Both stay: the old place is empty. */
+    char *left = mremap(target, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+    CHECK(left != MAP_FAILED && left != target && left[0] == 9 && target[0] == 0);
+    CHECK(mremap(left, PAGE, 0, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
 
     /* Large ones may be made of large pages. */
     char *large = map(NULL, 4 << 20, 0);

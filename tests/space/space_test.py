@@ -102,6 +102,22 @@ class Programs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             self.assert_right(run(5, PROGRAMS / "neighbour", directory), 5)
 
+    def test_shared_memory_is_mapped_once(self):
+        for place, is_once in (("/dev/shm", True), ("/var/tmp", False)):
+            with (tempfile.TemporaryDirectory() as directory,
+                  tempfile.NamedTemporaryFile(dir=place, prefix="hanare-space-") as file):
+                file.truncate(1 << 20)
+                done = run(4, PROGRAMS / "shared", directory, file.name)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                places = set(done.stdout.split())
+                self.assertEqual(len(places), 1 if is_once else 4, done.stdout)
+
+    def test_name_of_the_program_behind_a_link(self):
+        with tempfile.TemporaryDirectory() as directory:
+            link = pathlib.Path(directory, "link")
+            link.symlink_to(PROGRAMS / "libraries")
+            self.assert_right(run(2, link), 2, str((PROGRAMS / "libraries").resolve()))
+
     def test_copies_between_tasks(self):
         with tempfile.TemporaryDirectory() as directory:
             self.assert_right(run(4, PROGRAMS / "copies", directory), 4)
@@ -125,6 +141,7 @@ class Programs(unittest.TestCase):
                   "close $w; wait; print <$r> == length(join '', 1 .. 200000) ? \"right\\n\" : \"wrong\\n\"")
         self.assert_right(run(3, "/usr/bin/perl", "-e", script), 3)
 
+    @unittest.skipUnless((PROGRAMS / "parallel").exists(), "built without OpenMP")
     def test_openmp(self):
         self.assert_right(run(3, PROGRAMS / "parallel"), 3)
 
@@ -224,8 +241,21 @@ class Jobs(unittest.TestCase):
 
     def test_what_is_the_proxys_is_the_tasks(self):
         with tempfile.TemporaryDirectory() as directory:
-            script = ("cat; pwd; umask; ulimit -n; echo to-error >&2; read line <&7; echo $line;"
-                      "trap; exit 9")
+            script = ("cat; pwd; umask; ulimit -n; ulimit -s; echo to-error >&2; read line <&7;"
+                      "echo $line; grep -E 'SigIgn|SigBlk|Cpus_allowed:' /proc/self/status;"
+                      "ps -o pgid= $$ | tr -d ' '; exit 9")
+            def prepare():
+                os.umask(0o27)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (500, 600))
+                resource.setrlimit(resource.RLIMIT_STACK, (16 << 20, resource.RLIM_INFINITY))
+                signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+                signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])
+                os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
+                os.setpgid(0, 0)
+                pathlib.Path(directory, "status").write_text(
+                    pathlib.Path("/proc/self/status").read_text())
+                pathlib.Path(directory, "group").write_text(str(os.getpgrp()))
+
             read, write = os.pipe()
             os.write(write, b"from seven\n")
             os.close(write)
@@ -233,11 +263,16 @@ class Jobs(unittest.TestCase):
                 [HANARE, "space", "exec", "/bin/sh", "-c", f"exec 7<&{read}; " + script],
                 input="from input\n", capture_output=True, text=True, timeout=SECONDS,
                 cwd=directory, pass_fds=[read],
-                preexec_fn=lambda: (os.umask(0o27), resource.setrlimit(
-                    resource.RLIMIT_NOFILE, (500, 600))))
+                preexec_fn=prepare)
             os.close(read)
+            status = pathlib.Path(directory, "status").read_text()
+            expected = [line for line in status.splitlines()
+                        if re.match("SigIgn|SigBlk|Cpus_allowed:", line)]
+            group = pathlib.Path(directory, "group").read_text()
             self.assertEqual(done.stdout.splitlines(),
-                             ["from input", directory, "0027", "500", "from seven"], done.stderr)
+                             ["from input", directory, "0027", "500", "16384", "from seven",
+                              *expected, group], done.stderr)
+            self.assertNotIn("0000000000000000", "".join(expected[:2]), "something is different")
             self.assertEqual(done.stderr, "to-error\n")
             self.assertEqual(done.returncode, 9)
 
@@ -301,6 +336,23 @@ class Jobs(unittest.TestCase):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
 
+    def test_more_descriptors_than_the_first_had(self):
+        space = f"test-files-{os.getpid()}"
+        first = self.started("echo ready; read forever < /dev/zero", space)
+        first.stdout.readline()
+        program = ("import os, resource; resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000));"
+                   "os.dup2(1, 1500); os.execv({0!r}, [{0!r}, 'space', 'exec', '--space', {1!r},"
+                   "'/bin/bash', '-c', 'echo through >&1500'])").format(HANARE, space)
+        done = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual((done.returncode, done.stdout), (0, "through\n"), done.stderr)
+
+    def test_names_of_any_length(self):
+        done = subprocess.run([HANARE, "space", "exec", "--space", "x" * 300, "/bin/sh", "-c",
+                               "readlink /proc/$PPID/exe"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=SECONDS)
+        self.assertIn("hanare-space-root", done.stdout)
+
     def test_what_can_be_no_task_runs_as_itself(self):
         done = subprocess.run([HANARE, "space", "exec", "--verbose", PROGRAMS / "fixed"],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -316,6 +368,17 @@ class Mistakes(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn(text, done.stderr)
+
+    def test_files_that_are_cut_off(self):
+        whole = (PROGRAMS / "libraries").read_bytes()
+        with tempfile.TemporaryDirectory() as directory:
+            program = pathlib.Path(directory, "program")
+            for share in (0.001, 0.1, 0.3, 0.5):
+                program.write_bytes(whole[:int(len(whole) * share)])
+                program.chmod(0o755)
+                done = run(2, program)
+                if done.returncode != 0:
+                    self.assert_refused(done, str(program))
 
     def test_each_in_a_line(self):
         self.assert_refused(run(0, "true"), "--tasks")

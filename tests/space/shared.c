@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shared DIRECTORY FILE: all tasks map FILE, which is of shared memory, twice, and write where the
+ * others read; one unmaps it while the others go on.  Prints where the first mapping is. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BYTES = 1 << 20 };
+
+#define CHECK(what)                                     \
+    do {                                                \
+        if (!(what)) {                                  \
+            printf("line %d: %s\n", __LINE__, #what);   \
+            exit(1);                                    \
+        }                                               \
+    } while (0)
+
+static void wait_for_all(const char *directory, int tasks, int task, const char *end) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%d%s", directory, task, end);
+    fclose(fopen(path, "w"));
+    for (int other = 0; other < tasks; other++) {
+        snprintf(path, sizeof path, "%s/%d%s", directory, other, end);
+        while (access(path, F_OK) != 0) usleep(1000);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) return 2;
+    const int task = atoi(getenv("HANARE_SPACE_TASK"));
+    const int tasks = atoi(getenv("HANARE_SPACE_TASKS"));
+    const int file = open(argv[2], O_RDWR);
+    CHECK(file >= 0);
+    char *first = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    char *second = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    char *reads = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file, 0);
+    char *own = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    CHECK(first != MAP_FAILED && second != MAP_FAILED && reads != MAP_FAILED && own != MAP_FAILED);
+    CHECK(second != first && reads != first && own != first);
+    /* What the descriptor does not allow, it does not allow for what is mapped already either. */
+    const int read_only = open(argv[2], O_RDONLY);
+    CHECK(mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, read_only, 0) == MAP_FAILED &&
+          errno == EACCES);
+    first[task * 64] = (char)(task + 1);
+    own[4096 + task] = 99;
+    wait_for_all(argv[1], tasks, task, ".written");
+    for (int other = 0; other < tasks; other++) {
+        CHECK(second[other * 64] == other + 1 && reads[other * 64] == other + 1);
+    }
+    CHECK(first[4096 + task] == 0);
+    /* A child has a memory of its own, and this in common. */
+    if (task == 0 && fork() == 0) {
+        first[8192] = 7;
+        char *again = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        _exit(again[8192] == 7 && munmap(again, BYTES) == 0 && munmap(first, BYTES) == 0 ? 0 : 1);
+    }
+    wait_for_all(argv[1], tasks, task, ".read");
+    printf("%p\n", (void *)first);
+    fflush(stdout);
+    if (task == 1) CHECK(munmap(first, BYTES) == 0);
+    wait_for_all(argv[1], tasks, task, ".unmapped");
+    if (task != 1) CHECK(first[64] == 2);
+    wait_for_all(argv[1], tasks, task, ".done");
+    return 0;
+}
