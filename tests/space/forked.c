@@ -13,9 +13,13 @@
 
 static atomic_bool is_over;
 
+static char *map(size_t bytes) {
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 static void *keep_mapping(void *unused) {
     while (!atomic_load(&is_over)) {
-        char *piece = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *piece = map(1 << 20);
         piece[1 << 10] = 1;
         munmap(piece, 1 << 20);
     }
@@ -26,7 +30,7 @@ static int child(int number, char *memory) {
     memset(memory, number, 4096);
     for (int i = 0; i < 100; i++) {
         const size_t bytes = (size_t)1 << (12 + i % 12);
-        char *piece = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *piece = map(bytes);
         piece[0] = (char)i;
         munmap(piece, bytes);
     }

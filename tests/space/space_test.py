@@ -260,7 +260,7 @@ class Jobs(unittest.TestCase):
             os.write(write, b"from seven\n")
             os.close(write)
             done = subprocess.run(
-                [HANARE, "space", "exec", "/bin/sh", "-c", f"exec 7<&{read}; " + script],
+                [HANARE, "space", "exec", "/bin/bash", "-c", f"exec 7<&{read}; " + script],
                 input="from input\n", capture_output=True, text=True, timeout=SECONDS,
                 cwd=directory, pass_fds=[read],
                 preexec_fn=prepare)
@@ -286,6 +286,7 @@ class Jobs(unittest.TestCase):
         started = subprocess.Popen([HANARE, "space", "exec", "--space", space, "/bin/sh", "-c", script],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         self.addCleanup(started.stdout.close)
+        self.addCleanup(started.wait)
         self.addCleanup(started.kill)
         return started
 
