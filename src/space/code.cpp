@@ -70,11 +70,12 @@ public:
         const uint64_t bytes = hook::StubArea::bytes_for(wanted_);
         const int64_t room =
             partition.map_between(bytes, end > kReach ? end - kReach : 0, begin + kReach);
-        if (room < 0) return wanted_;
+        if (room < 0) return left_;
         auto* const memory = reinterpret_cast<uint8_t*>(room);
         stubs_ = hook::StubArea::inside({memory, bytes}, wanted_);
+        const uint32_t all = left_;
         find(&Rewriting::add);
-        return write() ? wanted_ - static_cast<uint32_t>(count_) : wanted_;
+        return write() ? left_ : all;
     }
 
 private:
@@ -90,14 +91,17 @@ private:
             image_, places_,
             [](const hook::SyscallSite& site, void* self) {
                 auto* const rewriting = static_cast<Rewriting*>(self);
-                const auto number = static_cast<uint32_t>(site.number);
-                if (site.number < 0 || !is_answered(number)) return;
-                (rewriting->*rewriting->visit_)(site);
+                // syscall(2) of libc loads the number that it is given: memory hooks of MPI
+                // libraries map by it.
+                const bool is_wanted =
+                    site.number < 0 || is_answered(static_cast<uint32_t>(site.number));
+                if (is_wanted) (rewriting->*rewriting->visit_)(site);
             },
             this);
     }
-    void count_wanted(const hook::SyscallSite&) noexcept {
+    void count_wanted(const hook::SyscallSite& site) noexcept {
         wanted_ = std::min<uint32_t>(wanted_ + 1, kSitesMax);
+        if (site.number >= 0) ++left_;
     }
     void add(const hook::SyscallSite& site) noexcept {
         uint8_t* const place = run_ + (site.syscall - read_.data());
@@ -105,6 +109,7 @@ private:
         const uint8_t* const stub = is_usable ? stubs_.add(site, place) : nullptr;
         if (stub == nullptr) return;
         jumps_[count_++] = {.from = place - site.before_bytes, .to = stub};
+        if (site.number >= 0) --left_;
         taken_until_ = site.end();
     }
     bool make_writable(bool is_writable) const noexcept {
@@ -127,6 +132,7 @@ private:
     std::array<Jump, kSitesMax> jumps_;
     size_t count_ = 0;
     uint32_t wanted_ = 0;
+    uint32_t left_ = 0;  // of those whose number is known
     const uint8_t* taken_until_ = nullptr;
 };
 

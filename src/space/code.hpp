@@ -11,7 +11,7 @@
 namespace hanare::space {
 
 // Code that has just been mapped at `place` from the file, from `offset` of it on, and has not run
-// yet.  Returns how many sites could not be rewritten.
+// yet.  Returns how many sites with a known number could not be rewritten.
 uint32_t rewrite_code(Partition& partition, Range place, int file, uint64_t offset) noexcept;
 
 }  // namespace hanare::space

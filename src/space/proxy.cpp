@@ -27,6 +27,7 @@ constexpr int kPatienceMs = 30'000;
 constexpr int kForever = -1;
 constexpr int kTriesMax = 100;
 constexpr useconds_t kBetweenTriesUs = 2000;
+constexpr const char* kMpichRetries = "MPIR_CVAR_SHM_SYMHEAP_RETRY";
 constexpr rlim_t kRootStackBytes = 8 << 20;
 
 // Whose numbers of processes and files mean the same.
@@ -223,6 +224,11 @@ Error run_by_proxy(const StartOfProgram& start, const std::string& space,
                    const std::string& root_program) {
     auto request = Request::of_this_process(start);
     if (!request) return request.error();
+    // MPICH looks a hundred times for an address that a window may have in all ranks, each of which
+    // counts on memory of its own; here there is none.
+    if (std::getenv(kMpichRetries) == nullptr) {
+        request->start.environment.push_back(std::string(kMpichRetries) + "=0");
+    }
     const sigset_t passed = passed_signals();
     const BlockedSignals blocked(passed);
     request->signal_mask = bits_of(blocked.before());
