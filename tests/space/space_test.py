@@ -4,6 +4,7 @@
 SPACE_PROGRAMS is the directory of the programs beside this file, compiled.
 """
 
+import json
 import os
 import pathlib
 import pwd
@@ -362,6 +363,35 @@ class Jobs(unittest.TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1)
         self.assertIn("runs on its own", done.stderr)
         self.assertIn("is not position-independent", done.stderr)
+
+
+@unittest.skipUnless(shutil.which("mpirun.openmpi"), "Open MPI is not installed")
+class Bench(unittest.TestCase):
+    def test_measures_both_ways(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "results.json")
+            done = subprocess.run([HANARE, "bench", "space", "--mpi", "openmpi", "--rounds", "1",
+                                   "--ranks", "4", "--json", path], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=SECONDS)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            records = json.loads(path.read_text())
+        median = {(record["case"], record["system"], record["params"]["bytes"]): record["median"]
+                  for record in records}
+        for case in ("pingpong", "bcast", "allreduce", "alltoall"):
+            self.assertGreater(median[case, "plain", 65536], 0)
+            self.assertGreater(median[case, "space", 65536], 0)
+        # Counts, which do not depend on how busy the machine is.
+        window = max(bytes for case, _, bytes in median if case == "tables")
+        self.assertLess(median["tables", "space", window], median["tables", "plain", window] / 1.5)
+
+    def test_mistakes(self):
+        for flags, text in ((["--rounds", "0"], "--rounds"), (["--ranks", "1"], "--ranks"),
+                            (["--mpi", "other"], "--mpi")):
+            done = subprocess.run([HANARE, "bench", "space", *flags], capture_output=True, text=True,
+                                  timeout=SECONDS)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(text, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
 
 class Mistakes(unittest.TestCase):
