@@ -40,6 +40,8 @@ public:
         if (address < begin_ || address - begin_ >= kSpaceBytes) return nullptr;
         return &tasks_[(address - begin_) / kPartitionBytes];
     }
+    // All partitions.
+    static Range whole() noexcept { return {begin_, begin_ + kSpaceBytes}; }
     static std::span<Task> tasks() noexcept { return {tasks_, tasks_ != nullptr ? kTasksMax : 0}; }
 
 private:

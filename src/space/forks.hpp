@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fork in a task: the child has a copy of the task's memory, and nothing of the other tasks', whose
+// page tables would be copied for nothing.  In tasks: no libc, no vector registers.
+#pragma once
+
+#include <cstdint>
+
+#include "hook/rewrite/system_call.hpp"
+#include "space/task_table.hpp"
+
+namespace hanare::space {
+
+// Whether the call (SYS_fork, SYS_clone, SYS_clone3) makes a child with a memory of its own that
+// goes on where the caller is.
+bool is_fork(const hook::SystemCall& call) noexcept;
+
+// Makes it, and returns in both, with the call's result.
+int64_t fork_task(Task& task, const hook::SystemCall& call) noexcept;
+
+}  // namespace hanare::space
