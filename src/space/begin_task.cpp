@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "space/task_table.hpp"
 #include "sys/futex.hpp"
 #include "sys/raw_thread.hpp"
 
@@ -124,6 +125,8 @@ void tell(Passed& passed) {
     const uint64_t entry = beginning->entry;
     const uint64_t stack_pointer = beginning->stack_pointer;
     const uint64_t mask = beginning->signal_mask;
+    // Before it can tell anybody its number.
+    TaskTable::begin_process(*beginning->task, sys::raw_process_id());
     tell(*passed);
     sys::raw_call6(SYS_rt_sigprocmask, SIG_SETMASK, bits(&mask), 0, sizeof mask, 0, 0);
     // No function to call at the end (rdx), no caller (rbp).

@@ -28,7 +28,10 @@ struct Inheritance {
     std::span<const uint8_t> processors;
 };
 
+struct Task;
+
 struct Beginning {
+    Task* task = nullptr;
     uint64_t entry = 0;          // of the loader or the program
     uint64_t stack_pointer = 0;  // what the program finds on its stack is there
     uint64_t signal_mask = 0;

@@ -27,7 +27,8 @@ namespace {
 using hook::SystemCall;
 using hook::Verdict;
 
-constexpr uint32_t kNumbers[] = {SYS_process_vm_readv,
+constexpr uint32_t kNumbers[] = {SYS_madvise,
+                                 SYS_process_vm_readv,
                                  SYS_process_vm_writev,
                                  SYS_mmap,
                                  SYS_munmap,
@@ -51,7 +52,7 @@ bool maps_code(const SystemCall& call) noexcept {
 }
 
 struct NewCode {
-    Partition& partition;
+    Task& task;
     Range place;
     int file;
     uint64_t offset;
@@ -59,7 +60,10 @@ struct NewCode {
 
 void rewrite_new_code(void* context) {
     const auto& code = *static_cast<const NewCode*>(context);
-    rewrite_code(code.partition, code.place, code.file, code.offset);
+    // It may fork by what is left.
+    if (rewrite_code(code.task.partition, code.place, code.file, code.offset) != 0) {
+        leave_alone(code.task);
+    }
 }
 
 Verdict answer_mmap(Task& task, SystemCall& call) noexcept {
@@ -70,7 +74,7 @@ Verdict answer_mmap(Task& task, SystemCall& call) noexcept {
     const int64_t result = task.partition.map(call.arguments);
     if (result > 0 && maps_code(call)) {
         const auto begin = static_cast<uint64_t>(result);
-        NewCode code = {task.partition,
+        NewCode code = {task,
                         {begin, begin + call.arguments[1]},
                         static_cast<int>(call.arguments[4]),
                         call.arguments[5]};
@@ -117,7 +121,14 @@ Verdict answer_readlink(const Task& task, SystemCall& call) noexcept {
 }
 
 Verdict answer_fork(Task& task, SystemCall& call) noexcept {
-    return is_fork(call) ? done(call, fork_task(task, call)) : Verdict::kNative;
+    if (is_fork(call)) return done(call, fork_task(task, call));
+    if (is_fork_elsewhere(call)) leave_alone(task);
+    return Verdict::kNative;
+}
+
+Verdict answer_madvise(Task& task, const SystemCall& call) noexcept {
+    if (call.arguments[2] == MADV_DONTFORK || call.arguments[2] == MADV_DOFORK) leave_alone(task);
+    return Verdict::kNative;
 }
 
 }  // namespace
@@ -150,6 +161,7 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
         case SYS_readlink: return space::answer_readlink(*task, *call);
         case SYS_process_vm_readv:
         case SYS_process_vm_writev: return space::answer_copy(*call);
+        case SYS_madvise: return space::answer_madvise(*task, *call);
         case SYS_fork:
         case SYS_clone:
         case SYS_clone3: return space::answer_fork(*task, *call);

@@ -83,7 +83,7 @@ private:
         uint8_t* from;
         const uint8_t* to;
     };
-    static constexpr size_t kSitesMax = 128;
+    static constexpr size_t kSitesMax = 512;
 
     void find(void (Rewriting::*visit)(const hook::SyscallSite&)) noexcept {
         visit_ = visit;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <cerrno>
 
 #include "base/units.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 // Which tasks' memory children get is said of the one memory of all.
 constinit TurnLock one_at_a_time;
+constinit std::atomic<uint32_t> tasks_left_alone{0};  // that ever were
 
 // Mappings of devices refuse that children get them again: all others around them do not.
 void advise(Range range, int advice) noexcept {
@@ -30,19 +32,55 @@ void advise(Range range, int advice) noexcept {
     advise({middle, range.end}, advice);
 }
 
+// Those of others, but of tasks that are left alone.
+void keep_from_children_of(const Task& task) noexcept {
+    const Range own = task.partition.whole();
+    const Range all = TaskTable::whole();
+    if (tasks_left_alone.load() == 0) {
+        advise({all.begin, own.begin}, MADV_DONTFORK);
+        advise({own.end, all.end}, MADV_DONTFORK);
+        return;
+    }
+    for (const Task& other : TaskTable::tasks()) {
+        const bool is_kept = &other != &task && other.process != 0 && !other.is_left_alone;
+        if (is_kept) advise(other.partition.whole(), MADV_DONTFORK);
+    }
+}
+
+struct Asked {
+    bool is_understood = true;
+    uint64_t flags = 0;
+    uint64_t stack = 0;
+};
+Asked asked_of(const hook::SystemCall& call) noexcept {
+    if (call.number == SYS_fork) return {};
+    if (call.number == SYS_clone) return {.flags = call.arguments[0], .stack = call.arguments[1]};
+    if (call.arguments[0] == 0 || call.arguments[1] < CLONE_ARGS_SIZE_VER0) {
+        return {.is_understood = false};
+    }
+    const auto& asked = *reinterpret_cast<const clone_args*>(call.arguments[0]);
+    return {.flags = asked.flags, .stack = asked.stack};
+}
+
 }  // namespace
 
 bool is_fork(const hook::SystemCall& call) noexcept {
-    if (call.number == SYS_fork) return true;
-    uint64_t flags = call.arguments[0];
-    uint64_t stack = call.arguments[1];
-    if (call.number == SYS_clone3) {
-        const auto& asked = *reinterpret_cast<const clone_args*>(call.arguments[0]);
-        flags = asked.flags;
-        stack = asked.stack;
-    }
-    // On a stack of its own the child could not come back through here.
-    return (flags & CLONE_VM) == 0 && stack == 0;
+    const Asked asked = asked_of(call);
+    return asked.is_understood && (asked.flags & CLONE_VM) == 0 && asked.stack == 0;
+}
+
+// On a stack of its own the child could not come back through here.
+bool is_fork_elsewhere(const hook::SystemCall& call) noexcept {
+    const Asked asked = asked_of(call);
+    return asked.is_understood && (asked.flags & CLONE_VM) == 0 && asked.stack != 0;
+}
+
+void leave_alone(Task& task) noexcept {
+    if (!TaskTable::is_here()) return;
+    const TurnGuard guard(one_at_a_time);
+    if (task.is_left_alone.exchange(true)) return;
+    tasks_left_alone.fetch_add(1);
+    advise(task.partition.whole(), MADV_DOFORK);
 }
 
 // The child finds the partition as if nobody were changing it.
@@ -53,11 +91,8 @@ int64_t fork_task(Task& task, const hook::SystemCall& call) noexcept {
     }
     const TurnGuard first(one_at_a_time);
     const TurnGuard guard(task.partition.turn());
-    const Range own = task.partition.whole();
-    const Range all = TaskTable::whole();
-    advise({all.begin, own.begin}, MADV_DONTFORK);
-    advise({own.end, all.end}, MADV_DONTFORK);
-    advise(own, MADV_DOFORK);
+    keep_from_children_of(task);
+    if (!task.is_left_alone) advise(task.partition.whole(), MADV_DOFORK);
     return hook::raw_system_call(call.number, call.arguments);
 }
 

@@ -15,6 +15,13 @@ namespace hanare::space {
 // goes on where the caller is.
 bool is_fork(const hook::SystemCall& call) noexcept;
 
+// The same, but the child begins elsewhere: the kernel has to make it.
+bool is_fork_elsewhere(const hook::SystemCall& call) noexcept;
+
+// From now on the other tasks' forks do not keep the task's memory from its children: it makes them
+// by other means, or says itself which memory they get.
+void leave_alone(Task& task) noexcept;
+
 // Makes it, and returns in both, with the call's result.
 int64_t fork_task(Task& task, const hook::SystemCall& call) noexcept;
 

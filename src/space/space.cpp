@@ -53,6 +53,7 @@ void give_back(Task& task) {
     static_cast<void>(task.partition.unmap({whole.begin, whole.end - whole.begin, 0, 0, 0, 0}));
     SharedMappings::forget(task);
     TaskTable::end_process(task);
+    task.is_left_alone = false;
 }
 
 }  // namespace
@@ -83,8 +84,8 @@ Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram
     const std::string name = start.path.substr(start.path.rfind('/') + 1);
     name.copy(beginning.name, sizeof beginning.name - 1);
     const auto room = pointer - reinterpret_cast<uint64_t>(stack.data());
-    HANARE_TRY_ASSIGN(const pid_t process, begin_task(beginning, stack.first(room)));
-    TaskTable::begin_process(task, static_cast<uint32_t>(process));
+    beginning.task = &task;
+    HANARE_TRY(begin_task(beginning, stack.first(room)));
     return {};
 }
 

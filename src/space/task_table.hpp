@@ -16,6 +16,8 @@ namespace hanare::space {
 struct Task {
     std::atomic<uint32_t> process{0};  // 0: there is none
     Partition partition;
+    // What its children of fork get is its own to say (forks.hpp).
+    std::atomic<bool> is_left_alone{false};
     char program[4096] = {};                // the path of what runs, absolute
     uint64_t shared[kSharedMax / 64] = {};  // a bit for each of SharedMappings that it has
 };
@@ -25,7 +27,7 @@ public:
     // Before any task; once per process.
     static Result<void> make();
 
-    // By the root: the task's process has begun, or has ended.
+    // The task's process has begun, says that process; has ended, says the root.
     static void begin_process(Task& task, uint32_t process) noexcept;
     static void end_process(Task& task) noexcept;
 

@@ -2,6 +2,7 @@
 #include "space/turn_lock.hpp"
 
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <cerrno>
 #include <csignal>
@@ -23,7 +24,13 @@ uint64_t set_mask(uint64_t mask) noexcept {
 // In a child of fork, what holds the lock may be a thread of its parent.
 bool lives(uint32_t thread) noexcept {
     if (!TaskTable::is_here()) return sys::raw_thread_lives(thread);
-    return sys::raw_call3(SYS_kill, thread, 0, 0) != -ESRCH;
+    if (sys::raw_call3(SYS_kill, thread, 0, 0) == -ESRCH) return false;
+    // The root waits for nobody who waits for it to be buried.
+    siginfo_t ended = {};
+    const int64_t asked =
+        sys::raw_call6(SYS_waitid, P_PID, thread, reinterpret_cast<uint64_t>(&ended),
+                       WEXITED | WNOHANG | WNOWAIT, 0, 0);
+    return asked != 0 || ended.si_pid == 0;
 }
 
 }  // namespace

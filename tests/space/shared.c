@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { BYTES = 1 << 20 };
@@ -57,10 +58,16 @@ int main(int argc, char **argv) {
     }
     CHECK(first[4096 + task] == 0);
     /* A child has a memory of its own, and this in common. */
-    if (task == 0 && fork() == 0) {
-        first[8192] = 7;
-        char *again = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        _exit(again[8192] == 7 && munmap(again, BYTES) == 0 && munmap(first, BYTES) == 0 ? 0 : 1);
+    if (task == 0) {
+        const pid_t child = fork();
+        if (child == 0) {
+            first[8192] = 7;
+            char *again = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            const int is_right = again[8192] == 7 && munmap(again, BYTES) == 0;
+            _exit(is_right && munmap(first, BYTES) == 0 ? 0 : 1);
+        }
+        int status = 0;
+        CHECK(waitpid(child, &status, 0) == child && status == 0 && first[8192] == 7);
     }
     wait_for_all(argv[1], tasks, task, ".read");
     printf("%p\n", (void *)first);

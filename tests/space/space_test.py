@@ -104,7 +104,9 @@ class Programs(unittest.TestCase):
             self.assert_right(run(5, PROGRAMS / "neighbour", directory), 5)
 
     def test_shared_memory_is_mapped_once(self):
-        for place, is_once in (("/dev/shm", True), ("/var/tmp", False)):
+        on_disk = "tmpfs" not in subprocess.run(["stat", "-f", "-c", "%T", "/var/tmp"],
+                                                capture_output=True, text=True).stdout
+        for place, is_once in (("/dev/shm", True), ("/var/tmp", not on_disk)):
             with (tempfile.TemporaryDirectory() as directory,
                   tempfile.NamedTemporaryFile(dir=place, prefix="hanare-space-") as file):
                 file.truncate(1 << 20)
@@ -261,7 +263,7 @@ class Jobs(unittest.TestCase):
             os.write(write, b"from seven\n")
             os.close(write)
             done = subprocess.run(
-                [HANARE, "space", "exec", "/bin/bash", "-c", f"exec 7<&{read}; " + script],
+                [HANARE, "space", "exec", "--verbose", "/bin/bash", "-c", f"exec 7<&{read}; " + script],
                 input="from input\n", capture_output=True, text=True, timeout=SECONDS,
                 cwd=directory, pass_fds=[read],
                 preexec_fn=prepare)
@@ -283,9 +285,10 @@ class Jobs(unittest.TestCase):
                                   stdin=subprocess.DEVNULL, timeout=SECONDS)
             self.assertEqual(done.returncode, status)
 
-    def started(self, script, space):
+    def started(self, script, space, **options):
         started = subprocess.Popen([HANARE, "space", "exec", "--space", space, "/bin/sh", "-c", script],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                                   **options)
         self.addCleanup(started.stdout.close)
         self.addCleanup(started.wait)
         self.addCleanup(started.kill)
@@ -340,14 +343,15 @@ class Jobs(unittest.TestCase):
 
     def test_more_descriptors_than_the_first_had(self):
         space = f"test-files-{os.getpid()}"
-        first = self.started("echo ready; read forever < /dev/zero", space)
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 2000))
+        first = self.started("echo ready; read forever < /dev/zero", space, preexec_fn=few)
         first.stdout.readline()
         program = ("import os, resource; resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000));"
-                   "os.dup2(1, 1500); os.execv({0!r}, [{0!r}, 'space', 'exec', '--space', {1!r},"
+                   "os.dup2(1, 1500); os.execv({0!r}, [{0!r}, 'space', 'exec', '--verbose', '--space', {1!r},"
                    "'/bin/bash', '-c', 'echo through >&1500'])").format(HANARE, space)
         done = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=SECONDS)
-        self.assertEqual((done.returncode, done.stdout), (0, "through\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "through\n", ""))
 
     def test_names_of_any_length(self):
         done = subprocess.run([HANARE, "space", "exec", "--space", "x" * 300, "/bin/sh", "-c",
@@ -408,7 +412,8 @@ class Mistakes(unittest.TestCase):
                 program.write_bytes(whole[:int(len(whole) * share)])
                 program.chmod(0o755)
                 done = run(2, program)
-                if done.returncode != 0:
+                # What is cut off behind what is loaded is none of the kernel's business either.
+                if share < 0.3 or done.returncode != 0:
                     self.assert_refused(done, str(program))
 
     def test_each_in_a_line(self):
