@@ -50,7 +50,8 @@ static int clone_has_memory(void) {
     int number = 20;
     const pid_t process = clone(on_another_stack, stack + BYTES, SIGCHLD, &number);
     int status = 0;
-    return waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 21;
+    if (waitpid(process, &status, 0) != process) return 0;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 21;
 }
 
 static int advice_is_kept(void) {
