@@ -9,6 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/run.hpp"
+#include "cli/space_ps.hpp"
 #include "config/rules.hpp"
 #include "sys/become_program.hpp"
 #include "sys/program_file.hpp"
@@ -101,6 +102,13 @@ void add_space(CLI::App& app, const RunArguments& arguments) {
         "the\n"
         "program's.");
     set_command(*exec_app, flags, arguments, exec);
+    CLI::App* ps_app = space->add_subcommand("ps", "the spaces of this user, and their tasks");
+    const auto as_json = std::make_shared<bool>(false);
+    ps_app->add_flag("--json", *as_json, "print JSON");
+    set_run(*ps_app, [as_json] {
+        print_spaces(*as_json);
+        return kExitSuccess;
+    });
 }
 
 }  // namespace hanare::cli

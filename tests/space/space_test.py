@@ -184,6 +184,20 @@ class Ends(unittest.TestCase):
         begins = sorted(int(line.split("-")[0], 16) >> 35 for line in libc)
         self.assertEqual([begin - begins[0] for begin in begins], [0, 1, 2, 3])
 
+    def test_shown_by_ps(self):
+        space = Started(self, 3, "/bin/sh", "-c", "echo ready; read forever < /dev/zero")
+        shown = json.loads(subprocess.run([HANARE, "space", "ps", "--json"], capture_output=True,
+                                          text=True, timeout=SECONDS, check=True).stdout)["spaces"]
+        own = [each for each in shown if each["root"] == space.root.pid]
+        self.assertEqual(len(own), 1, shown)
+        self.assertEqual({task["process_id"] for task in own[0]["tasks"]}, set(space.tasks))
+        self.assertEqual({task["program"] for task in own[0]["tasks"]}, {"sh"})
+        self.assertGreater(own[0]["resident_bytes"], 0)
+        self.assertFalse(set(space.tasks) & {each["root"] for each in shown})
+        text = subprocess.run([HANARE, "space", "ps"], capture_output=True, text=True,
+                              timeout=SECONDS, check=True).stdout
+        self.assertIn(str(space.root.pid), text)
+
     def test_bases_differ(self):
         bases = set()
         for _ in range(4):
