@@ -40,11 +40,16 @@ built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 ./$libdir/libdlm.a
 ./$libdir/libhanare-run.so
 ./$libdir/libhanare.so."*"
-./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 6 ]]
+./libexec/hanare/hanare-space-root
+./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 7 ]]
 
 step "the unit and the manual page of memory servers"
 grep -q "^ExecStart=.* $work/staged/bin/hanare " "$work/prefix/lib/systemd/system/hanare-server.service"
 [[ -s $work/prefix/share/man/man1/hanare-server.1 ]]
+
+step "programs in one address space"
+[[ $("$work/prefix/bin/hanare" space run -n 2 /bin/echo there) == "there
+there" && $("$work/prefix/bin/hanare" space exec /bin/echo here) == here ]]
 
 step "a C11 program through pkg-config"
 export PKG_CONFIG_PATH=$work/prefix/$libdir/pkgconfig
