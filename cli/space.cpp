@@ -4,6 +4,7 @@
 // (space_root.cpp).
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -37,40 +38,40 @@ Result<std::string> root_program() {
                 root.c_str());
 }
 
-Result<void> become_root(std::vector<std::string> arguments,
-                         const std::vector<std::string>& program) {
+Result<void> become_root(std::vector<std::string> arguments, const RunArguments& program) {
     HANARE_TRY_ASSIGN(const std::string root, root_program());
     arguments.insert(arguments.begin(), root);
-    arguments.insert(arguments.end(), program.begin(), program.end());
+    arguments.insert(arguments.end(), program.program.begin(), program.program.end());
+    if (!program.ignores_file_size_signal) std::signal(SIGXFSZ, SIG_DFL);
     return std::unexpected(sys::become_program(arguments, 0));
 }
 
-Result<void> run(const SpaceFlags& flags, const std::vector<std::string>& program) {
+Result<void> run(const SpaceFlags& flags, const RunArguments& arguments) {
     HANARE_TRY_ASSIGN(const uint64_t tasks, kTasksAllowed.parse("--tasks", *flags.tasks));
-    if (program.empty()) {
+    if (arguments.program.empty()) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "hanare space run needs a program");
     }
-    HANARE_TRY_ASSIGN(const std::string path, sys::find_program(program.front()));
+    HANARE_TRY_ASSIGN(const std::string path, sys::find_program(arguments.program.front()));
     std::error_code error;
     const std::string whole = fs::absolute(path, error).string();
-    return become_root({"run", std::to_string(tasks), whole}, program);
+    return become_root({"run", std::to_string(tasks), whole}, arguments);
 }
 
-Result<void> exec(const SpaceFlags& flags, const std::vector<std::string>& program) {
-    if (program.empty()) {
+Result<void> exec(const SpaceFlags& flags, const RunArguments& arguments) {
+    if (arguments.program.empty()) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "hanare space exec needs a program");
     }
     if (flags.space) setenv("HANARE_SPACE", flags.space->c_str(), 1);
     if (flags.verbose) setenv("HANARE_SPACE_VERBOSE", "1", 1);
-    return become_root({"exec"}, program);
+    return become_root({"exec"}, arguments);
 }
 
-using Command = Result<void> (*)(const SpaceFlags&, const std::vector<std::string>&);
+using Command = Result<void> (*)(const SpaceFlags&, const RunArguments&);
 
 void set_command(CLI::App& app, const std::shared_ptr<SpaceFlags>& flags,
                  const RunArguments& arguments, Command command) {
     set_run(app, [flags, &arguments, command] {
-        const Result<void> done = command(*flags, arguments.program);
+        const Result<void> done = command(*flags, arguments);
         return done ? kExitSuccess : report(done.error());
     });
 }
