@@ -235,8 +235,8 @@ class Jobs(unittest.TestCase):
 
     def run_job(self, launcher, flags, ranks, *command):
         path = shutil.which(launcher)
-        if not path:
-            self.skipTest(f"{launcher} is not installed")
+        if not path or not command[0].exists():
+            self.skipTest(f"{launcher} or its mpicc is not installed")
         return subprocess.run([path, *flags, "-n", str(ranks), HANARE, "space", "exec", "--verbose",
                                *map(str, command)],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -339,7 +339,7 @@ class Jobs(unittest.TestCase):
     def test_killed_rank_ends_the_job_and_leaves_nothing(self):
         program = PROGRAMS / "mpi_exchange_openmpi"
         path = shutil.which(self.OPEN_MPI[0])
-        if not path:
+        if not path or not program.exists():
             self.skipTest("Open MPI is not installed")
         job = subprocess.Popen([path, *self.OPEN_MPI[1], "-n", "4", HANARE, "space", "exec",
                                 str(program), "wait"], stdin=subprocess.DEVNULL,
@@ -383,7 +383,8 @@ class Jobs(unittest.TestCase):
         self.assertIn("is not position-independent", done.stderr)
 
 
-@unittest.skipUnless(shutil.which("mpirun.openmpi"), "Open MPI is not installed")
+@unittest.skipUnless(shutil.which("mpirun.openmpi") and
+                     (PROGRAMS / "mpi_exchange_openmpi").exists(), "Open MPI is not installed")
 class Bench(unittest.TestCase):
     def test_measures_both_ways(self):
         with tempfile.TemporaryDirectory() as directory:
