@@ -12,22 +12,11 @@
 
 #include "space/signals.hpp"
 #include "space/space.hpp"
+#include "sys/foreground_program.hpp"
 
 namespace hanare::space {
 
 namespace {
-
-// Besides SIGCHLD.  SIGTSTP and its kind stop the root as they stop the tasks.
-constexpr int kPassedOn[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1, SIGUSR2,
-                             SIGCONT, SIGALRM, SIGWINCH, SIGXCPU, SIGPWR};
-
-sigset_t awaited_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (const int number : kPassedOn) sigaddset(&set, number);
-    return set;
-}
 
 // The kernel's form of a mask.
 uint64_t bits_of(const sigset_t& set) {
@@ -75,7 +64,7 @@ private:
         const int number = sigwaitinfo(&awaited_, &info);
         if (number == SIGCHLD) {
             reap();
-        } else if (number > 0 && !goes_to_all_by_itself(info.si_signo, info.si_code)) {
+        } else if (number > 0 && !goes_to_all_by_itself(number, info.si_code)) {
             send(number);
         }
     }
@@ -105,7 +94,7 @@ private:
 }  // namespace
 
 Result<int> run_tasks(const StartOfProgram& start, uint32_t count) {
-    const sigset_t awaited = awaited_signals();
+    const sigset_t awaited = sys::forwarded_signals();
     sigset_t before;
     if (sigprocmask(SIG_BLOCK, &awaited, &before) != 0) {
         return fail_errno(HANARE_STATUS_SYSTEM, errno, "blocking signals");

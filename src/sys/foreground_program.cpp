@@ -20,7 +20,9 @@ namespace {
 constexpr int kPassedOn[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1, SIGUSR2,
                              SIGCONT, SIGALRM, SIGWINCH, SIGXCPU, SIGPWR};
 
-sigset_t our_signals() {
+}  // namespace
+
+sigset_t forwarded_signals() {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
@@ -28,7 +30,9 @@ sigset_t our_signals() {
     return set;
 }
 
-}  // namespace
+bool comes_to_program_too(int number, int code) {
+    return code == SI_KERNEL && !(number == SIGHUP && getsid(0) == getpid());
+}
 
 ProgramEnd program_end(int wait_status) {
     if (WIFEXITED(wait_status)) return {.is_signal = false, .number = WEXITSTATUS(wait_status)};
@@ -36,7 +40,7 @@ ProgramEnd program_end(int wait_status) {
 }
 
 Result<ForegroundProgram> ForegroundProgram::start(const Launch& launch) {
-    const sigset_t ours = our_signals();
+    const sigset_t ours = forwarded_signals();
     ForegroundProgram program;
     program.signals_ =
         FileDescriptor(above_standard(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)));
@@ -64,12 +68,8 @@ ForegroundProgram::~ForegroundProgram() {
     wait_for_end(pid_);
 }
 
-// What the terminal sends goes to the whole process group, and so to the program, too; but a
-// hangup to the leader of the session only.
 void ForegroundProgram::pass_on(int number, int code, pid_t sender) const {
-    const bool is_from_terminal = code == SI_KERNEL;
-    const bool is_hangup_of_ours = number == SIGHUP && getsid(0) == getpid();
-    if ((is_from_terminal && !is_hangup_of_ours) || sender == pid_) return;
+    if (comes_to_program_too(number, code) || sender == pid_) return;
     kill(pid_, number);
 }
 

@@ -27,6 +27,12 @@ struct ProgramEnd {
 };
 ProgramEnd program_end(int wait_status);
 
+// Those that are passed on, and SIGCHLD.
+sigset_t forwarded_signals();
+// What the terminal sends goes to the whole group of processes, and so to the program, too; but a
+// hangup to the leader of the session only.
+bool comes_to_program_too(int number, int code);
+
 class ForegroundProgram {
 public:
     struct Launch {

@@ -260,7 +260,7 @@ class Jobs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             script = ("cat; pwd; umask; ulimit -n; ulimit -s; echo to-error >&2; read line <&7;"
                       "echo $line; grep -E 'SigIgn|SigBlk|Cpus_allowed:' /proc/self/status;"
-                      "ps -o pgid= $$ | tr -d ' '; exit 9")
+                      "cut -d' ' -f5 /proc/$$/stat; exit 9")
             def prepare():
                 os.umask(0o27)
                 resource.setrlimit(resource.RLIMIT_NOFILE, (500, 600))
@@ -354,6 +354,30 @@ class Jobs(unittest.TestCase):
         while any(pathlib.Path(f"/proc/{process}").exists() for process in [root, *ranks]):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
+
+    def test_mappings_do_not_grow_with_tasks_that_come_and_go(self):
+        space = f"test-cycles-{os.getpid()}"
+        keeper = self.started("echo $PPID; read forever < /dev/zero", space)
+        root = int(keeper.stdout.readline())
+
+        def mappings():
+            return len(pathlib.Path(f"/proc/{root}/maps").read_text().splitlines())
+
+        def descriptors():
+            return len(os.listdir(f"/proc/{root}/fd"))
+
+        def run_some(count):
+            for _ in range(count):
+                subprocess.run([HANARE, "space", "exec", "--space", space, "/bin/sh", "-c",
+                                "kill -9 $$ & wait"], stdin=subprocess.DEVNULL, timeout=SECONDS,
+                               stderr=subprocess.DEVNULL)
+                subprocess.run([HANARE, "space", "exec", "--space", space, "/bin/true"],
+                               stdin=subprocess.DEVNULL, timeout=SECONDS, check=True)
+
+        run_some(5)
+        before = mappings(), descriptors()
+        run_some(100)
+        self.assertEqual((mappings(), descriptors()), before)
 
     def test_more_descriptors_than_the_first_had(self):
         space = f"test-files-{os.getpid()}"
