@@ -13,14 +13,10 @@ namespace hanare::space {
 
 namespace {
 
-constexpr int64_t kErrnoMax = 4095;
-
 int64_t native(long number, const Arguments& arguments) noexcept {
     return sys::raw_call6(number, arguments[0], arguments[1], arguments[2], arguments[3],
                           arguments[4], arguments[5]);
 }
-
-bool succeeded(int64_t result) noexcept { return result >= 0 || result < -kErrnoMax; }
 
 bool is_fixed(uint64_t flags) noexcept { return (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0; }
 
@@ -31,27 +27,16 @@ bool is_the_kernels(uint64_t flags) noexcept {
 
 }  // namespace
 
-int64_t Partition::map_somewhere(const Arguments& arguments, uint64_t bytes) noexcept {
-    const uint64_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kOsPageBytes;
-    for (uint64_t from = 0;;) {
-        const uint64_t place = used_.find_free(bytes, alignment, from);
-        if (place == 0) return native(SYS_mmap, arguments);
-        const int64_t result =
-            sys::raw_call6(SYS_mmap, place, arguments[1], arguments[2],
-                           arguments[3] | MAP_FIXED_NOREPLACE, arguments[4], arguments[5]);
-        if (succeeded(result)) note(place, bytes);
-        if (result != -EEXIST) return result;
-        from = place + alignment;  // something is there that was mapped by other means
-    }
-}
-
 int64_t Partition::map(const Arguments& arguments) noexcept {
     const uint64_t bytes = round_up(arguments[1], kOsPageBytes);
     if (bytes == 0 || bytes < arguments[1] || is_the_kernels(arguments[3])) {
         return native(SYS_mmap, arguments);
     }
     const TurnGuard guard(turn_);
-    if (!is_fixed(arguments[3])) return map_somewhere(arguments, bytes);
+    if (!is_fixed(arguments[3])) {
+        const int64_t result = map_at_free_place(used_, arguments, bytes);
+        return result != 0 ? result : native(SYS_mmap, arguments);
+    }
     const int64_t result = native(SYS_mmap, arguments);
     if (succeeded(result)) note(static_cast<uint64_t>(result), bytes);
     return result;
@@ -59,13 +44,15 @@ int64_t Partition::map(const Arguments& arguments) noexcept {
 
 int64_t Partition::map_between(uint64_t bytes, uint64_t low, uint64_t high) noexcept {
     const TurnGuard guard(turn_);
-    const uint64_t place = used_.find_free(bytes, kOsPageBytes, low);
-    if (place == 0 || place + bytes > high) return -ENOMEM;
-    const int64_t result =
-        sys::raw_call6(SYS_mmap, place, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, ~uint64_t{0}, 0);
-    if (succeeded(result)) note(place, bytes);
-    return result;
+    const int64_t result = map_at_free_place(
+        used_, {0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0},
+        bytes, low);
+    if (result <= 0) return -ENOMEM;
+    const auto place = static_cast<uint64_t>(result);
+    if (place + bytes <= high) return result;
+    sys::raw_call3(SYS_munmap, place, bytes, 0);
+    forget(place, bytes);
+    return -ENOMEM;
 }
 
 int64_t Partition::unmap(const Arguments& arguments) noexcept {
@@ -76,17 +63,11 @@ int64_t Partition::unmap(const Arguments& arguments) noexcept {
 }
 
 // Closed pages, where nothing is; 0: there is no room.
-uint64_t Partition::reserve(uint64_t bytes, uint64_t alignment) noexcept {
-    for (uint64_t from = 0;;) {
-        const uint64_t place = used_.find_free(bytes, alignment, from);
-        if (place == 0) return 0;
-        const int64_t result = sys::raw_call6(
-            SYS_mmap, place, bytes, PROT_NONE,
-            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, ~uint64_t{0}, 0);
-        if (succeeded(result)) note(place, bytes);
-        if (result != -EEXIST) return succeeded(result) ? place : 0;
-        from = place + alignment;
-    }
+uint64_t Partition::reserve(uint64_t bytes) noexcept {
+    const int64_t result = map_at_free_place(
+        used_, {0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~uint64_t{0}, 0},
+        bytes);
+    return result > 0 ? static_cast<uint64_t>(result) : 0;
 }
 
 // In place where there is room behind it, as the kernel does.
@@ -100,8 +81,7 @@ int64_t Partition::move(const Arguments& arguments, Range from, uint64_t bytes) 
             return result;
         }
     }
-    const uint64_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kOsPageBytes;
-    const uint64_t place = reserve(bytes, alignment);
+    const uint64_t place = reserve(bytes);
     if (place == 0) return native(SYS_mremap, arguments);
     const int64_t result = sys::raw_call6(SYS_mremap, from.begin, arguments[1], arguments[2],
                                           arguments[3] | MREMAP_FIXED, place, 0);

@@ -8,13 +8,11 @@
 #include <cstdint>
 #include <span>
 
+#include "space/free_place.hpp"
 #include "space/turn_lock.hpp"
 #include "space/used_ranges.hpp"
 
 namespace hanare::space {
-
-// Of a system call, as they stand in its registers.
-using Arguments = uint64_t[6];
 
 class Partition {
 public:
@@ -37,8 +35,7 @@ public:
     TurnLock& turn() noexcept { return turn_; }
 
 private:
-    int64_t map_somewhere(const Arguments& arguments, uint64_t bytes) noexcept;
-    uint64_t reserve(uint64_t bytes, uint64_t alignment) noexcept;
+    uint64_t reserve(uint64_t bytes) noexcept;
     int64_t move(const Arguments& arguments, Range from, uint64_t bytes) noexcept;
     void note(uint64_t begin, uint64_t bytes) noexcept { used_.add({begin, begin + bytes}); }
     void forget(uint64_t begin, uint64_t bytes) noexcept { used_.remove({begin, begin + bytes}); }

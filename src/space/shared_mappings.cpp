@@ -9,7 +9,6 @@
 #include <sys/vfs.h>
 
 #include <array>
-#include <cerrno>
 
 #include "base/units.hpp"
 #include "space/task_table.hpp"
@@ -121,24 +120,6 @@ bool may_map(const Arguments& arguments) noexcept {
     return (arguments[2] & PROT_WRITE) != 0 ? access == O_RDWR : access != O_WRONLY;
 }
 
-// 0: it goes elsewhere.  What a task that was killed has left there stays.
-uint64_t map_anew(const Arguments& arguments, uint64_t bytes) noexcept {
-    const uint64_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kOsPageBytes;
-    for (uint64_t from = 0;;) {
-        const uint64_t place = used.find_free(bytes, alignment, from);
-        if (place == 0) return 0;
-        const int64_t result =
-            sys::raw_call6(SYS_mmap, place, arguments[1], arguments[2],
-                           arguments[3] | MAP_FIXED_NOREPLACE, arguments[4], arguments[5]);
-        if (result == static_cast<int64_t>(place)) {
-            used.add({place, place + bytes});
-            return place;
-        }
-        if (result != -EEXIST) return 0;
-        from = place + alignment;
-    }
-}
-
 void drop(Task& task, size_t index) noexcept {
     Mapping& mapping = mappings[index];
     set(task, index, false);
@@ -172,11 +153,13 @@ int64_t SharedMappings::map(Task& task, const Arguments& arguments) noexcept {
         }
     }
     if (free == kSharedMax) return 0;
-    const uint64_t place = map_anew(arguments, identity.bytes);
-    if (place == 0) return 0;
+    // What a task that was killed has left there stays.
+    const int64_t result = map_at_free_place(used, arguments, identity.bytes);
+    if (result <= 0) return 0;
+    const auto place = static_cast<uint64_t>(result);
     mappings[free] = {.identity = identity, .address = place, .tasks = 1};
     set(task, free, true);
-    return static_cast<int64_t>(place);
+    return result;
 }
 
 int64_t SharedMappings::unmap(Task& task, const Arguments& arguments) noexcept {
