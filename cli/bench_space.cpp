@@ -77,6 +77,11 @@ struct Series {
 Result<std::vector<const Mpi*>> choose_mpis(const std::optional<std::string>& list) {
     std::vector<const Mpi*> chosen;
     std::string obstacles;
+    for (const std::string& name : list ? split_list(*list) : std::vector<std::string>()) {
+        const auto is_it = [&](const Mpi& mpi) { return name == mpi.name; };
+        if (std::ranges::any_of(kMpis, is_it)) continue;
+        return config::bad_value("--mpi", name, "is not known", "openmpi and mpich");
+    }
     for (const Mpi& mpi : kMpis) {
         if (list && std::ranges::count(split_list(*list), mpi.name) == 0) continue;
         if (access((own_directory() / mpi.program).c_str(), X_OK) != 0) {

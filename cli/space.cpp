@@ -13,7 +13,6 @@
 #include "cli/space_ps.hpp"
 #include "config/rules.hpp"
 #include "sys/become_program.hpp"
-#include "sys/program_file.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -51,10 +50,7 @@ Result<void> run(const SpaceFlags& flags, const RunArguments& arguments) {
     if (arguments.program.empty()) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "hanare space run needs a program");
     }
-    HANARE_TRY_ASSIGN(const std::string path, sys::find_program(arguments.program.front()));
-    std::error_code error;
-    const std::string whole = fs::absolute(path, error).string();
-    return become_root({"run", std::to_string(tasks), whole}, arguments);
+    return become_root({"run", std::to_string(tasks)}, arguments);
 }
 
 Result<void> exec(const SpaceFlags& flags, const RunArguments& arguments) {

@@ -4,7 +4,7 @@
 // of it may depend on a libc that they have; and small, because a launcher starts one for each
 // task.
 //
-//   hanare-space-root run COUNT PATH NAME [ARGUMENT...]
+//   hanare-space-root run COUNT NAME [ARGUMENT...]
 //   hanare-space-root exec NAME [ARGUMENT...]
 //   hanare-space-root serve             the root of what `exec` runs; listens at descriptor 3
 #include <fcntl.h>
@@ -49,19 +49,28 @@ StartOfProgram start_of(const std::string& path, char** arguments) {
     return start;
 }
 
+// Absolute.
+hanare::Result<std::string> path_of(const char* name) {
+    HANARE_TRY_ASSIGN(const std::string found, hanare::sys::find_program(name));
+    std::error_code ignored;
+    return std::filesystem::absolute(found, ignored).string();
+}
+
 int run(char** arguments) {
     const auto count = static_cast<uint32_t>(std::strtoul(arguments[0], nullptr, 10));
-    const auto status = hanare::space::run_tasks(start_of(arguments[1], arguments + 2), count);
+    const auto path = path_of(arguments[1]);
+    if (!path) return report(path.error());
+    const auto status = hanare::space::run_tasks(start_of(*path, arguments + 1), count);
     if (!status) return report(status.error());
     hanare::sys::ForegroundProgram::end_as(*status);
 }
 
 // What can be no task runs as itself.
 int exec(char** arguments) {
-    const auto found = hanare::sys::find_program(arguments[0]);
+    const auto found = path_of(arguments[0]);
     if (!found) return report(found.error());
+    const std::string& path = *found;
     std::error_code ignored;
-    const std::string path = std::filesystem::absolute(*found, ignored).string();
     const std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
     const hanare::Error error = hanare::space::run_by_proxy(
         start_of(path, arguments), hanare::space::space_of_environment(), own);
@@ -84,7 +93,7 @@ int serve() {
 
 int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "";
-    if (what == "run" && argc > 4) return run(argv + 2);
+    if (what == "run" && argc > 3) return run(argv + 2);
     if (what == "exec" && argc > 2) return exec(argv + 2);
     if (what == "serve" && argc == 2) return serve();
     std::fprintf(stderr, "hanare: error: only hanare space may start this program\n");

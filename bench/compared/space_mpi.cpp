@@ -5,8 +5,7 @@
 // size:
 //
 //   pingpong, bcast, allreduce, alltoall   microseconds of one operation (pingpong: one way)
-//   tables    KiB of page tables of all ranks, after an exchange of all with all and a shared
-//   window of
+//   tables    KiB of page tables of all ranks, after an exchange of all with all and a window of
 //             BYTES that all have touched
 //
 // Contents are checked behind each series.  Ends with status 1 where they are wrong.

@@ -17,15 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BYTES = 1 << 20 };
+#include "tasks.h"
 
-#define CHECK(what)                                     \
-    do {                                                \
-        if (!(what)) {                                  \
-            printf("line %d: %s\n", __LINE__, #what);   \
-            exit(1);                                    \
-        }                                               \
-    } while (0)
+enum { BYTES = 1 << 20 };
 
 static char path[4096];
 static const char *name_of(const char *directory, int task, const char *end) {
@@ -35,13 +29,6 @@ static const char *name_of(const char *directory, int task, const char *end) {
 
 static unsigned char value(int task, size_t i) {
     return (unsigned char)(i * 7 + (size_t)task * 31);
-}
-
-static void wait_for_all(const char *directory, int tasks, int task, const char *end) {
-    fclose(fopen(name_of(directory, task, end), "w"));
-    for (int other = 0; other < tasks; other++) {
-        while (access(name_of(directory, other, end), F_OK) != 0) usleep(1000);
-    }
 }
 
 /* A child has a memory of its own: for it the kernel copies. */
@@ -76,8 +63,8 @@ static void refuse_kernels_copies(void) {
 
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
-    const int task = atoi(getenv("HANARE_SPACE_TASK"));
-    const int tasks = atoi(getenv("HANARE_SPACE_TASKS"));
+    const int task = own_task();
+    const int tasks = task_count();
     unsigned char *own = malloc(BYTES);
     unsigned char *room = calloc(1, BYTES);
     for (size_t i = 0; i < BYTES; i++) own[i] = value(task, i);
@@ -85,7 +72,7 @@ int main(int argc, char **argv) {
     FILE *file = fopen(name_of(argv[1], task, ".where"), "w");
     fprintf(file, "%d %p %p\n", (int)getpid(), (void *)own, (void *)room);
     fclose(file);
-    wait_for_all(argv[1], tasks, task, ".told");
+    wait_for_all(argv[1], ".told");
 
     int process = 0;
     void *theirs = NULL;
@@ -111,10 +98,10 @@ int main(int argc, char **argv) {
     const struct iovec out = {own, BYTES};
     const struct iovec in = {their_room, BYTES};
     CHECK(process_vm_writev(process, &out, 1, &in, 1, 0) == BYTES);
-    wait_for_all(argv[1], tasks, task, ".written");
+    wait_for_all(argv[1], ".written");
     for (size_t i = 0; i < BYTES; i++) CHECK(room[i] == value((task + tasks - 1) % tasks, i));
 
-    wait_for_all(argv[1], tasks, task, ".done");
+    wait_for_all(argv[1], ".done");
     puts("right");
     return 0;
 }

@@ -10,13 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CHECK(what)                                     \
-    do {                                                \
-        if (!(what)) {                                  \
-            printf("line %d: %s\n", __LINE__, #what);   \
-            return 1;                                   \
-        }                                               \
-    } while (0)
+#include "tasks.h"
 
 static char *map(void *place, size_t bytes, int flags) {
     return mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tasks.h"
+
 enum { WORDS = 100000 };
 
 static char path[4096];
@@ -48,8 +50,8 @@ static int children_have_their_own_only(const uint64_t *own, const uint64_t *the
 
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
-    const int task = atoi(getenv("HANARE_SPACE_TASK"));
-    const int tasks = atoi(getenv("HANARE_SPACE_TASKS"));
+    const int task = own_task();
+    const int tasks = task_count();
     uint64_t *own = malloc((WORDS + 1) * sizeof *own);
     for (uint64_t i = 0; i < WORDS; i++) own[i] = i * 3 + (uint64_t)task;
     own[WORDS] = 0;
@@ -71,11 +73,7 @@ int main(int argc, char **argv) {
     while (atomic_load((_Atomic uint64_t *)&own[WORDS]) != wanted) usleep(1000);
     if (!children_have_their_own_only(own, theirs)) return puts("a child has too much"), 1;
     puts("right");
-    /* Not before all have read. */
-    file = fopen(name_of(argv[1], task, ".done"), "w");
-    fclose(file);
-    for (int other = 0; other < tasks; other++) {
-        while (access(name_of(argv[1], other, ".done"), F_OK) != 0) usleep(1000);
-    }
+    fflush(stdout);
+    wait_for_all(argv[1], ".done"); /* have read */
     return 0;
 }

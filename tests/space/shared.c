@@ -14,30 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tasks.h"
+
 enum { BYTES = 1 << 20 };
-
-#define CHECK(what)                                     \
-    do {                                                \
-        if (!(what)) {                                  \
-            printf("line %d: %s\n", __LINE__, #what);   \
-            exit(1);                                    \
-        }                                               \
-    } while (0)
-
-static void wait_for_all(const char *directory, int tasks, int task, const char *end) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%d%s", directory, task, end);
-    fclose(fopen(path, "w"));
-    for (int other = 0; other < tasks; other++) {
-        snprintf(path, sizeof path, "%s/%d%s", directory, other, end);
-        while (access(path, F_OK) != 0) usleep(1000);
-    }
-}
 
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
-    const int task = atoi(getenv("HANARE_SPACE_TASK"));
-    const int tasks = atoi(getenv("HANARE_SPACE_TASKS"));
+    const int task = own_task();
+    const int tasks = task_count();
     const int file = open(argv[2], O_RDWR);
     CHECK(file >= 0);
     char *first = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -52,7 +36,7 @@ int main(int argc, char **argv) {
           errno == EACCES);
     first[task * 64] = (char)(task + 1);
     own[4096 + task] = 99;
-    wait_for_all(argv[1], tasks, task, ".written");
+    wait_for_all(argv[1], ".written");
     for (int other = 0; other < tasks; other++) {
         CHECK(second[other * 64] == other + 1 && reads[other * 64] == other + 1);
     }
@@ -69,12 +53,12 @@ int main(int argc, char **argv) {
         int status = 0;
         CHECK(waitpid(child, &status, 0) == child && status == 0 && first[8192] == 7);
     }
-    wait_for_all(argv[1], tasks, task, ".read");
+    wait_for_all(argv[1], ".read");
     printf("%p\n", (void *)first);
     fflush(stdout);
     if (task == 1) CHECK(munmap(first, BYTES) == 0);
-    wait_for_all(argv[1], tasks, task, ".unmapped");
+    wait_for_all(argv[1], ".unmapped");
     if (task != 1) CHECK(first[64] == 2);
-    wait_for_all(argv[1], tasks, task, ".done");
+    wait_for_all(argv[1], ".done");
     return 0;
 }
