@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "space/signals.hpp"
 #include "space/task_table.hpp"
 #include "sys/futex.hpp"
 #include "sys/raw_thread.hpp"
@@ -26,29 +27,16 @@ namespace {
 
 uint64_t bits(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
 
-struct KernelAction {
-    uint64_t handler;
-    uint64_t flags;
-    uint64_t restorer;
-    uint64_t mask;
-};
-constexpr unsigned kSignals = 64;
-
 void set_action(unsigned number, uint64_t handler) {
-    const KernelAction action = {.handler = handler, .flags = 0, .restorer = 0, .mask = 0};
-    sys::raw_call6(SYS_rt_sigaction, number, bits(&action), 0, sizeof(uint64_t), 0, 0);
+    SignalAction action;
+    action.handler = handler;
+    sys::raw_call6(SYS_rt_sigaction, number, bits(&action), 0, sizeof action.mask, 0, 0);
 }
 
 // As exec does: what is handled is no longer, what is ignored stays so.
 void forget_handlers() {
     for (unsigned number = 1; number <= kSignals; ++number) {
-        KernelAction action = {};
-        if (sys::raw_call6(SYS_rt_sigaction, number, 0, bits(&action), sizeof(uint64_t), 0, 0) !=
-                0 ||
-            action.handler <= 1) {
-            continue;
-        }
-        set_action(number, 0);
+        if (signal_action(number).handler > 1) set_action(number, 0);
     }
 }
 

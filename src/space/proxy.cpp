@@ -132,19 +132,10 @@ Result<sys::FileDescriptor> connect_root(const std::string& space,
     }
 }
 
-uint64_t bits_of(const sigset_t& set) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &set, sizeof bits);
-    return bits;
-}
-
 uint64_t ignored_signals() {
     uint64_t bits = 0;
-    for (int number = 1; number < NSIG; ++number) {
-        struct sigaction action = {};
-        if (sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) {
-            bits |= uint64_t{1} << (number - 1);
-        }
+    for (unsigned number = 1; number <= kSignals; ++number) {
+        if (signal_action(number).handler == 1) bits |= uint64_t{1} << (number - 1);
     }
     return bits;
 }

@@ -18,13 +18,6 @@ namespace hanare::space {
 
 namespace {
 
-// The kernel's form of a mask.
-uint64_t bits_of(const sigset_t& set) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &set, sizeof bits);
-    return bits;
-}
-
 void set(std::vector<std::string>& environment, const std::string& name, uint32_t value) {
     std::erase_if(environment,
                   [&](const std::string& each) { return each.starts_with(name + "="); });

@@ -435,8 +435,12 @@ class Top(Base):
             self.assertIn(named, err)
 
     def on_terminal(self, kind):
-        """Its end of a terminal of 40 columns and 10 rows, and the process."""
+        """Its end of a terminal of 40 columns and 10 rows, and the process.
+
+        `settings_before` are the terminal's before the process had it.
+        """
         ours, its = pty.openpty()
+        self.settings_before = termios.tcgetattr(its)
         self.addCleanup(os.close, ours)
         fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 40, 0, 0))
         environment = self.environment(TERM=kind)
@@ -462,7 +466,6 @@ class Top(Base):
         told = self.start(POOLS)
         told.number()
         ours, its, top = self.on_terminal("xterm")
-        before = termios.tcgetattr(its)
         text = self.read_until(ours, b"lasting_pool")
         self.assertIn(b"\x1b[?1049h", text)
         fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
@@ -471,7 +474,7 @@ class Top(Base):
         text = self.read_until(ours, b"\x1b[?1049l")
         self.assertEqual(top.wait(60), 0)
         self.assertIn(b"\x1b[?25h", text)
-        self.assertEqual(termios.tcgetattr(its), before)
+        self.assertEqual(termios.tcgetattr(its), self.settings_before)
         os.close(its)
 
     def test_dumb_terminals(self):

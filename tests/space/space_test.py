@@ -4,6 +4,7 @@
 SPACE_PROGRAMS is the directory of the programs beside this file, compiled.
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,14 @@ def run(count, *command, **options):
     return subprocess.run([HANARE, "space", "run", "-n", str(count), *map(str, command)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=SECONDS, **options)
+
+
+def ignore_for_libc(number):
+    """Ignores a signal that a libc keeps for itself, and refuses to others."""
+    rt_sigaction = 13
+    ignored = struct.pack("QQQQ", signal.SIG_IGN, 0, 0, 0)
+    if ctypes.CDLL(None, use_errno=True).syscall(rt_sigaction, number, ignored, None, 8) != 0:
+        raise OSError(ctypes.get_errno(), "rt_sigaction")
 
 
 def ordinary_user():
@@ -266,6 +276,7 @@ class Jobs(unittest.TestCase):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (500, 600))
                 resource.setrlimit(resource.RLIMIT_STACK, (16 << 20, resource.RLIM_INFINITY))
                 signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+                ignore_for_libc(33)
                 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])
                 os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
                 os.setpgid(0, 0)
