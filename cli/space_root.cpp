@@ -6,7 +6,9 @@
 //
 //   hanare-space-root run COUNT NAME [ARGUMENT...]
 //   hanare-space-root exec NAME [ARGUMENT...]
-//   hanare-space-root serve             the root of what `exec` runs; listens at descriptor 3
+//   hanare-space-root begin             begins another one, and ends:
+//   hanare-space-root serve             the root of what `exec` and the C API run; its descriptors
+//                                       are those of task/root_connection.hpp
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -21,16 +23,18 @@
 #include "space/root.hpp"
 #include "sys/foreground_program.hpp"
 #include "sys/program_file.hpp"
+#include "task/root_connection.hpp"
 
 namespace {
 
-using hanare::space::StartOfProgram;
+using hanare::task::kKeeperNumber;
+using hanare::task::kListenerNumber;
+using hanare::task::StartOfProgram;
 
 constexpr int kExitBadUsage = 2;
 constexpr int kExitFailure = 70;
 constexpr int kExitNotRunnable = 126;
 constexpr int kExitNotFound = 127;
-constexpr int kListener = 3;
 
 int report(const hanare::Error& error) {
     std::fprintf(stderr, "hanare: error: %s\n", error.text);
@@ -83,9 +87,13 @@ int exec(char** arguments) {
 }
 
 int serve() {
-    const hanare::sys::FileDescriptor listener(kListener);
-    fcntl(kListener, F_SETFD, FD_CLOEXEC);
-    const auto served = hanare::space::serve_proxies(listener);
+    const hanare::sys::FileDescriptor listener(kListenerNumber);
+    fcntl(kListenerNumber, F_SETFD, FD_CLOEXEC);
+    hanare::sys::FileDescriptor keeper;
+    if (fcntl(kKeeperNumber, F_SETFD, FD_CLOEXEC) == 0) {
+        keeper = hanare::sys::FileDescriptor(kKeeperNumber);
+    }
+    const auto served = hanare::space::serve_proxies(listener, keeper);
     return served ? 0 : kExitFailure;
 }
 
@@ -95,6 +103,7 @@ int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "run" && argc > 3) return run(argv + 2);
     if (what == "exec" && argc > 2) return exec(argv + 2);
+    if (what == "begin" && argc == 2) return hanare::space::begin_host(argv[0]) ? 0 : kExitFailure;
     if (what == "serve" && argc == 2) return serve();
     std::fprintf(stderr, "hanare: error: only hanare space may start this program\n");
     return kExitBadUsage;

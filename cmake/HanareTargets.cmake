@@ -131,3 +131,13 @@ function(hanare_run_library)
   set_target_properties(hanare_run_library PROPERTIES OUTPUT_NAME hanare-run
     LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
 endfunction()
+
+# Where programs and libraries find what is installed elsewhere, seen from their own directory.
+set(tools_directory ${CMAKE_INSTALL_LIBEXECDIR}/hanare)
+function(hanare_define_place target from to name)
+  set(place "${to}")
+  if(NOT IS_ABSOLUTE "${to}" AND NOT IS_ABSOLUTE "${from}")
+    file(RELATIVE_PATH place "/x/${from}" "/x/${to}")
+  endif()
+  target_compile_definitions(${target} PRIVATE "${name}=\"${place}\"")
+endfunction()

@@ -7,6 +7,7 @@
 
 #include "hanare/comm.h"
 #include "hanare/pool.h"
+#include "hanare/space.h"
 #include "hanare/stats.h"
 #include "hanare/status.h"
 

@@ -16,10 +16,10 @@
 #include <csignal>
 #include <cstring>
 
-#include "space/signals.hpp"
 #include "space/task_table.hpp"
 #include "sys/futex.hpp"
 #include "sys/raw_thread.hpp"
+#include "task/signal_action.hpp"
 
 namespace hanare::space {
 
@@ -28,15 +28,15 @@ namespace {
 uint64_t bits(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
 
 void set_action(unsigned number, uint64_t handler) {
-    SignalAction action;
+    task::SignalAction action;
     action.handler = handler;
     sys::raw_call6(SYS_rt_sigaction, number, bits(&action), 0, sizeof action.mask, 0, 0);
 }
 
 // As exec does: what is handled is no longer, what is ignored stays so.
 void forget_handlers() {
-    for (unsigned number = 1; number <= kSignals; ++number) {
-        if (signal_action(number).handler > 1) set_action(number, 0);
+    for (unsigned number = 1; number <= task::kSignals; ++number) {
+        if (task::signal_action(number).handler > 1) set_action(number, 0);
     }
 }
 
@@ -74,7 +74,7 @@ int take(const Inheritance& inherited) {
         sys::raw_call3(SYS_sched_setaffinity, 0, inherited.processors.size(),
                        bits(inherited.processors.data()));
     }
-    for (unsigned number = 1; number <= kSignals; ++number) {
+    for (unsigned number = 1; number <= task::kSignals; ++number) {
         const bool is_ignored = (inherited.ignored_signals >> (number - 1) & 1) != 0;
         set_action(number, is_ignored ? 1 : 0);
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "space/host.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,38 +14,53 @@
 #include <cstdio>
 #include <vector>
 
-#include "space/request.hpp"
 #include "space/space.hpp"
 #include "sys/local_socket.hpp"
+#include "task/request.hpp"
 
 namespace hanare::space {
 
 namespace {
 
+using task::Answer;
+using task::Received;
+using task::Request;
+
 // The next task of a job, whose first may have ended, finds the space still there.
 constexpr int kIdleMs = 300;
 // A proxy that says nothing keeps the others waiting so long.
 constexpr int kPatienceMs = 5000;
+constexpr rlim_t kStackBytes = 8 << 20;
 
 class Host {
 public:
-    Host(const sys::FileDescriptor& listener, Space space, sys::FileDescriptor signals)
-        : listener_(listener), space_(std::move(space)), signals_(std::move(signals)) {}
+    Host(const sys::FileDescriptor& listener, const sys::FileDescriptor& keeper, Space space,
+         sys::FileDescriptor signals)
+        : listener_(listener),
+          keeper_(keeper),
+          space_(std::move(space)),
+          signals_(std::move(signals)) {}
 
     Result<void> stay() {
         for (;;) {
             std::vector<pollfd> entries = {{listener_.number(), POLLIN, 0},
-                                           {signals_.number(), POLLIN, 0}};
+                                           {signals_.number(), POLLIN, 0},
+                                           {keeper_.number(), POLLRDHUP, 0}};
             if (!accepts_) entries[0].fd = -1;
             for (const Client& client : clients_) {
                 entries.push_back({client.is_killed ? -1 : client.socket.number(), POLLIN, 0});
             }
-            const int ready = poll(entries.data(), entries.size(), clients_.empty() ? kIdleMs : -1);
-            if (ready == 0 && clients_.empty()) return {};
+            const bool may_end = clients_.empty() && !keeper_.is_open();
+            const int ready = poll(entries.data(), entries.size(), may_end ? kIdleMs : -1);
+            if (ready == 0 && may_end) return {};
             if (ready < 0 && errno != EINTR) return fail_errno(HANARE_STATUS_SYSTEM, errno, "poll");
             if (ready <= 0) continue;
+            if (entries[2].revents != 0) {
+                end_all();
+                return {};
+            }
             // Who has gone, before others come at the end of the list.
-            size_t at = 2;
+            size_t at = 3;
             for (Client& client : clients_) {
                 if (entries[at++].revents == 0) continue;
                 kill(client.process, SIGKILL);
@@ -74,9 +90,10 @@ private:
         if (process) {
             answer = {.kind = Answer::Kind::kBegun, .value = *process, .text = {}};
         } else {
+            answer.value = process.error().status;
             std::snprintf(answer.text, sizeof answer.text, "%s", process.error().text);
         }
-        const bool is_told = send_answer(socket, answer, kPatienceMs).has_value();
+        const bool is_told = task::send_answer(socket, answer, kPatienceMs).has_value();
         if (!process) return;
         if (!is_told) kill(*process, SIGKILL);
         clients_.push_back({std::move(socket), *process});
@@ -85,9 +102,9 @@ private:
     // What was received is closed here once the task has it: who reads from a pipe waits for its
     // end.
     Result<pid_t> begin(const sys::FileDescriptor& socket) {
-        HANARE_TRY(send_answer(socket, {.kind = Answer::Kind::kReady, .value = 0, .text = {}},
-                               kPatienceMs));
-        HANARE_TRY_ASSIGN(const Received received, receive_request(socket, kPatienceMs));
+        HANARE_TRY(task::send_answer(socket, {.kind = Answer::Kind::kReady, .value = 0, .text = {}},
+                                     kPatienceMs));
+        HANARE_TRY_ASSIGN(const Received received, task::receive_request(socket, kPatienceMs));
         pollfd gone = {socket.number(), POLLRDHUP, 0};
         if (poll(&gone, 1, 0) != 0) return fail(HANARE_STATUS_NOT_FOUND, "the proxy has gone");
         const Request& request = received.request;
@@ -110,6 +127,12 @@ private:
         return space_.process_of(task);
     }
 
+    void end_all() {
+        for (const Client& client : clients_) kill(client.process, SIGKILL);
+        while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+        }
+    }
+
     void reap() {
         signalfd_siginfo info = {};
         while (read(signals_.number(), &info, sizeof info) == sizeof info) {
@@ -120,7 +143,7 @@ private:
             const auto client = std::ranges::find_if(
                 clients_, [ended](const Client& each) { return each.process == ended; });
             if (client == clients_.end()) continue;
-            static_cast<void>(send_answer(
+            static_cast<void>(task::send_answer(
                 client->socket, {.kind = Answer::Kind::kEnded, .value = status, .text = {}},
                 kPatienceMs));
             clients_.erase(client);
@@ -129,6 +152,7 @@ private:
     }
 
     const sys::FileDescriptor& listener_;
+    const sys::FileDescriptor& keeper_;
     Space space_;
     sys::FileDescriptor signals_;
     std::vector<Client> clients_;
@@ -137,7 +161,26 @@ private:
 
 }  // namespace
 
-Result<void> serve_proxies(const sys::FileDescriptor& listener) {
+bool begin_host(const char* program) {
+    const pid_t host = fork();
+    if (host != 0) return host > 0;
+    // What is sent to this job's group, by the terminal too, is not for the root of others.
+    setpgid(0, 0);
+    // The kernel maps from another end where the stack has no limit.
+    rlimit stack = {};
+    if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == RLIM_INFINITY) {
+        stack.rlim_cur = kStackBytes;
+        setrlimit(RLIMIT_STACK, &stack);
+    }
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing >= 0) {
+        for (int number = 0; number <= STDERR_FILENO; ++number) dup2(nothing, number);
+    }
+    execl(program, program, "serve", nullptr);
+    _exit(127);
+}
+
+Result<void> serve_proxies(const sys::FileDescriptor& listener, const sys::FileDescriptor& keeper) {
     sigset_t child_ends;
     sigemptyset(&child_ends);
     sigaddset(&child_ends, SIGCHLD);
@@ -154,7 +197,7 @@ Result<void> serve_proxies(const sys::FileDescriptor& listener) {
         setrlimit(RLIMIT_NOFILE, &limit);
     }
     HANARE_TRY_ASSIGN(Space space, Space::create());
-    return Host(listener, std::move(space), std::move(signals)).stay();
+    return Host(listener, keeper, std::move(space), std::move(signals)).stay();
 }
 
 }  // namespace hanare::space

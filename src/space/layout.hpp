@@ -6,10 +6,12 @@
 
 #include <cstdint>
 
+#include "task/limits.hpp"
+
 namespace hanare::space {
 
 inline constexpr uint64_t kPartitionBytes = uint64_t{32} << 30;
-inline constexpr uint32_t kTasksMax = 1024;
+using task::kTasksMax;
 inline constexpr uint64_t kSpaceBytes = kPartitionBytes * kTasksMax;
 // Behind them, what tasks share.
 inline constexpr uint64_t kSharedBytes = uint64_t{4} << 40;

@@ -13,6 +13,7 @@
 #include "space/signals.hpp"
 #include "space/space.hpp"
 #include "sys/foreground_program.hpp"
+#include "task/signal_action.hpp"
 
 namespace hanare::space {
 
@@ -27,7 +28,7 @@ void set(std::vector<std::string>& environment, const std::string& name, uint32_
 class Root {
 public:
     Root(Space space, const sigset_t& awaited, const sigset_t& of_tasks)
-        : space_(std::move(space)), awaited_(awaited), mask_of_tasks_(bits_of(of_tasks)) {}
+        : space_(std::move(space)), awaited_(awaited), mask_of_tasks_(task::bits_of(of_tasks)) {}
 
     Result<void> begin(const StartOfProgram& start, uint32_t count) {
         for (uint32_t index = 0; index < count; ++index) {

@@ -7,8 +7,11 @@
 
 #include <array>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "base/units.hpp"
+#include "space/task_table.hpp"
 #include "sys/random.hpp"
 
 namespace hanare::space {
@@ -92,6 +95,7 @@ Result<uint64_t> write_start(std::span<std::byte> stack, const StartOfProgram& s
     auxiliary(AT_RANDOM, random_place);
     auxiliary(AT_EXECFN, path);
     auxiliary(AT_PLATFORM, platform);
+    auxiliary(task::Directory::kAuxiliaryType, reinterpret_cast<uint64_t>(&TaskTable::directory()));
     auxiliary(AT_NULL, 0);
     const uint64_t pointer = writing.words(words);
     if (writing.is_full()) {

@@ -6,19 +6,14 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "base/result.hpp"
 #include "space/image.hpp"
+#include "task/start_of_program.hpp"
 
 namespace hanare::space {
 
-struct StartOfProgram {
-    std::string path;                      // of the program
-    std::vector<std::string> arguments;    // the first is its name
-    std::vector<std::string> environment;  // NAME=VALUE
-};
+using task::StartOfProgram;
 
 // Fills the end of `stack`.  Returns the stack pointer to begin with; LIMIT where a quarter of the
 // stack is not enough, as for exec.  `loader` has no entry where the program needs none.

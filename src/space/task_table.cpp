@@ -52,6 +52,7 @@ Result<void> TaskTable::make() {
     }
     HANARE_TRY_ASSIGN(begin_, place_away_from(reinterpret_cast<uint64_t>(memory)));
     HANARE_TRY_ASSIGN(is_here_, make_mark());
+    HANARE_TRY_ASSIGN(directory_, task::Directory::make());
     tasks_ = static_cast<Task*>(memory);
     auto* const ranges =
         reinterpret_cast<Range*>(static_cast<std::byte*>(memory) + bytes - ranges_bytes);
@@ -74,6 +75,7 @@ void TaskTable::begin_process(Task& task, uint32_t process) noexcept {
     places_[at].process.store(process);
     places_[at].task.store(&task);
     task.process.store(process);
+    directory_->note_process(static_cast<uint32_t>(&task - tasks_), process);
 }
 
 void TaskTable::end_process(Task& task) noexcept {
@@ -81,6 +83,7 @@ void TaskTable::end_process(Task& task) noexcept {
         if (place.task.load() == &task) place.task.store(nullptr);
     }
     task.process.store(0);
+    directory_->forget(static_cast<uint32_t>(&task - tasks_));
 }
 
 Task* TaskTable::of_process(uint32_t process) noexcept {

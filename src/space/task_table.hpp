@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "space/layout.hpp"
 #include "space/partition.hpp"
+#include "task/directory.hpp"
 
 namespace hanare::space {
 
@@ -42,6 +43,8 @@ public:
         if (address < begin_ || address - begin_ >= kSpaceBytes) return nullptr;
         return &tasks_[(address - begin_) / kPartitionBytes];
     }
+    // What tasks know of each other.
+    static task::Directory& directory() noexcept { return *directory_; }
     // All partitions.
     static Range whole() noexcept { return {begin_, begin_ + kSpaceBytes}; }
     static std::span<Task> tasks() noexcept { return {tasks_, tasks_ != nullptr ? kTasksMax : 0}; }
@@ -57,6 +60,7 @@ private:
     inline static constinit Place places_[kPlaces] = {};
     inline static constinit const uint32_t* is_here_ = nullptr;
     inline static constinit Task* tasks_ = nullptr;
+    inline static constinit task::Directory* directory_ = nullptr;
     inline static constinit uint64_t begin_ = 0;
 };
 

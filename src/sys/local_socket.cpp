@@ -154,6 +154,8 @@ ptrdiff_t send_some(const FileDescriptor& socket, std::string_view text) noexcep
     return sent;
 }
 
+void end_sending(const FileDescriptor& socket) noexcept { shutdown(socket.number(), SHUT_WR); }
+
 ptrdiff_t receive_some(const FileDescriptor& socket, char* text, size_t bytes) noexcept {
     const ssize_t got = recv(socket.number(), text, bytes, 0);
     if (got < 0 && errno == EINTR) errno = EAGAIN;

@@ -49,6 +49,9 @@ Result<std::string> read_answer(const FileDescriptor& socket, size_t bytes_max, 
 // As much as can be sent at once; without SIGPIPE.  Returns how much, or -1 when that is over.
 ptrdiff_t send_some(const FileDescriptor& socket, std::string_view text) noexcept;
 
+// The other side sees that this one has closed; what it sends still comes.
+void end_sending(const FileDescriptor& socket) noexcept;
+
 // As much as is there.  Nothing yet: -1 and EAGAIN in errno; 0: the other side has closed.
 ptrdiff_t receive_some(const FileDescriptor& socket, char* text, size_t bytes) noexcept;
 

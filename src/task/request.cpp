@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "space/request.hpp"
+#include "task/request.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,8 +18,9 @@
 #include "base/units.hpp"
 #include "sys/descriptor_passing.hpp"
 #include "sys/local_socket.hpp"
+#include "task/signal_action.hpp"
 
-namespace hanare::space {
+namespace hanare::task {
 
 namespace {
 
@@ -195,6 +196,14 @@ Result<Request> Request::of_this_process(StartOfProgram start) {
         getrlimit(static_cast<__rlimit_resource>(i), &request.limits[i]);
     }
     request.processors = own_processors();
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    request.signal_mask = bits_of(mask);
+    for (unsigned number = 1; number <= kSignals; ++number) {
+        if (signal_action(number).handler == 1) {
+            request.ignored_signals |= uint64_t{1} << (number - 1);
+        }
+    }
     HANARE_TRY_ASSIGN(request.numbers, inherited_descriptors());
     return request;
 }
@@ -235,13 +244,18 @@ Result<Request> Request::read(std::span<const std::byte> text) {
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "a request for a task that is none");
 }
 
-Result<void> send_request(const sys::FileDescriptor& socket, const Request& request, int directory,
+Result<void> send_request(const sys::FileDescriptor& socket, const Request& request,
                           int timeout_ms) {
+    const sys::FileDescriptor directory(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!directory.is_open()) {
+        return fail_errno(HANARE_STATUS_SYSTEM, errno, "the working directory");
+    }
+    const int passed = directory.number();
     const std::vector<std::byte> text = request.written();
     const Head head = {text.size(), request.numbers.size()};
     HANARE_TRY(send_all(socket, std::as_bytes(std::span(&head, 1)), timeout_ms));
     HANARE_TRY(send_all(socket, text, timeout_ms));
-    HANARE_TRY(send_descriptors(socket, {&directory, 1}, timeout_ms));
+    HANARE_TRY(send_descriptors(socket, {&passed, 1}, timeout_ms));
     const std::span numbers(request.numbers);
     for (size_t at = 0; at < numbers.size(); at += sys::kPassedMax) {
         const auto some = numbers.subspan(at, std::min(sys::kPassedMax, numbers.size() - at));
@@ -284,4 +298,4 @@ Result<Answer> receive_answer(const sys::FileDescriptor& socket, int timeout_ms)
     return answer;
 }
 
-}  // namespace hanare::space
+}  // namespace hanare::task

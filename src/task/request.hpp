@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a proxy (proxy.hpp) asks the root of its space for: a task that has what the proxy has, as a
-// program has what its process had before exec.  Both are the same program on the same machine.
+// What a process (a proxy, a user of the C API) asks the root of a space for: a task that has what
+// the process has, as a program has what its process had before exec.  Both are of the same
+// version, on the same machine.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,13 +10,14 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
-#include "space/start_stack.hpp"
 #include "sys/file.hpp"
+#include "task/start_of_program.hpp"
 
-namespace hanare::space {
+namespace hanare::task {
 
 inline constexpr size_t kLimits = RLIM_NLIMITS;
 
@@ -30,17 +32,18 @@ struct Request {
     // Numbers of open descriptors in the task; the descriptors travel beside this.
     std::vector<int> numbers;
 
-    // Of this process; `signal_mask` and `ignored_signals` are the caller's to fill.
+    // Of this process, and the calling thread.
     static Result<Request> of_this_process(StartOfProgram start);
 
     std::vector<std::byte> written() const;
-    // INVALID_ARGUMENT for what no proxy has written.
+    // INVALID_ARGUMENT for what written() has not made.
     static Result<Request> read(std::span<const std::byte> text);
 };
 
-// What goes to and fro on a proxy's connection.  Waits for the peer, at most `timeout_ms` for
-// anything to move: TIMEOUT; NOT_FOUND when the peer has closed.
-Result<void> send_request(const sys::FileDescriptor& socket, const Request& request, int directory,
+// What goes to and fro on a connection.  Waits for the peer, at most `timeout_ms` for
+// anything to move: TIMEOUT; NOT_FOUND when the peer has closed.  With this process's working
+// directory.
+Result<void> send_request(const sys::FileDescriptor& socket, const Request& request,
                           int timeout_ms);
 struct Received {
     Request request;
@@ -50,7 +53,7 @@ struct Received {
 Result<Received> receive_request(const sys::FileDescriptor& socket, int timeout_ms);
 
 // The root's answers: kReady for a request; kBegun with the process, then kEnded with the status of
-// waitpid(2); or kFailed and the error's text.
+// waitpid(2); or kFailed with the error's status and text.
 struct Answer {
     enum class Kind : uint32_t { kReady = 1, kBegun, kEnded, kFailed };
     Kind kind = Kind::kFailed;
@@ -60,4 +63,4 @@ struct Answer {
 Result<void> send_answer(const sys::FileDescriptor& socket, const Answer& answer, int timeout_ms);
 Result<Answer> receive_answer(const sys::FileDescriptor& socket, int timeout_ms);
 
-}  // namespace hanare::space
+}  // namespace hanare::task

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task/directory.hpp"
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <span>
+
+#include "base/units.hpp"
+#include "sys/clock.hpp"
+#include "sys/futex.hpp"
+
+namespace hanare::task {
+
+namespace {
+
+constexpr uint64_t kNsPerMs = 1'000'000;
+// The root, which gives back the turn of a task that has been killed, wakes who waits.
+constexpr int kLookEveryMs = 100;
+
+// Of the threads of one task.
+std::mutex threads;
+
+}  // namespace
+
+// One task changes entries at a time.
+class Directory::Turn {
+public:
+    Turn(Directory& directory, uint32_t task) : directory_(directory), threads_(threads) {
+        uint32_t holder = 0;
+        while (!directory_.turn_.compare_exchange_strong(holder, task + 1)) {
+            sys::futex_wait(directory_.turn_, holder, kLookEveryMs);
+            holder = 0;
+        }
+    }
+    ~Turn() {
+        directory_.turn_.store(0);
+        sys::futex_wake(directory_.turn_, 1);
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+private:
+    Directory& directory_;
+    const std::lock_guard<std::mutex> threads_;
+};
+
+Result<Directory*> Directory::make() {
+    const size_t bytes = round_up(sizeof(Directory), kOsPageBytes);
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || madvise(memory, bytes, MADV_WIPEONFORK) != 0) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the directory of a space");
+    }
+    // Zeros are the beginning of all of it, and entries that nobody uses stay untouched.
+    auto* const directory = static_cast<Directory*>(memory);
+    directory->magic_ = kMagic;
+    return directory;
+}
+
+Directory* Directory::here() noexcept {
+    auto* const directory = reinterpret_cast<Directory*>(getauxval(kAuxiliaryType));
+    return directory != nullptr && directory->magic_ == kMagic ? directory : nullptr;
+}
+
+std::optional<uint32_t> Directory::task_of(uint32_t process) const noexcept {
+    const auto found = std::ranges::find_if(
+        processes_, [process](const auto& each) { return each.load() == process; });
+    if (process == 0 || found == processes_.end()) return std::nullopt;
+    return static_cast<uint32_t>(found - processes_.begin());
+}
+
+void Directory::take_back(Entry& entry) noexcept {
+    const uint32_t version = entry.version.load();
+    if (version % 2 != 0) entry.version.store(version + 1);
+    entry.owner.store(0);
+}
+
+void Directory::forget(uint32_t task) noexcept {
+    processes_[task].store(0);
+    for (Entry& entry : std::span(entries_).first(used_.load())) {
+        if (entry.owner.load() == task + 1) take_back(entry);
+    }
+    uint32_t holder = task + 1;
+    if (turn_.compare_exchange_strong(holder, 0)) sys::futex_wake(turn_, 1);
+}
+
+Result<Directory::Name> Directory::as_words(std::string_view name) {
+    if (name.empty() || name.size() > kNameBytesMax) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "a name of %zu bytes; allowed are 1 to %zu",
+                    name.size(), kNameBytesMax);
+    }
+    Name words = {};
+    std::memcpy(words.data(), name.data(), name.size());
+    return words;
+}
+
+bool Directory::has_name(const Entry& entry, const Name& name) noexcept {
+    return std::ranges::equal(entry.name, name, {}, [](const auto& word) { return word.load(); });
+}
+
+Directory::Entry* Directory::published(const Name& name) noexcept {
+    const auto entries = std::span(entries_).first(used_.load());
+    const auto found = std::ranges::find_if(entries, [&name](const Entry& entry) {
+        return entry.version.load() % 2 != 0 && has_name(entry, name);
+    });
+    return found == entries.end() ? nullptr : &*found;
+}
+
+Result<void> Directory::publish(uint32_t task, std::string_view name, uint64_t address) {
+    HANARE_TRY_ASSIGN(const Name words, as_words(name));
+    {
+        const Turn turn(*this, task);
+        if (published(words) != nullptr) {
+            return fail(HANARE_STATUS_BUSY, "%.*s is published already",
+                        static_cast<int>(name.size()), name.data());
+        }
+        const auto free = std::ranges::find_if(
+            entries_, [](const Entry& entry) { return entry.owner.load() == 0; });
+        if (free == entries_.end()) {
+            return fail(HANARE_STATUS_LIMIT, "a space has %u names at most", kNamesMax);
+        }
+        const auto place = static_cast<uint32_t>(free - entries_.begin());
+        used_.store(std::max(used_.load(), place + 1));
+        free->owner.store(task + 1);
+        std::ranges::copy(words, free->name.begin());
+        free->address.store(address);
+        free->version.fetch_add(1);
+    }
+    publications_.fetch_add(1);
+    sys::futex_wake_all(publications_);
+    return {};
+}
+
+Result<void> Directory::withdraw(uint32_t task, std::string_view name) {
+    HANARE_TRY_ASSIGN(const Name words, as_words(name));
+    const Turn turn(*this, task);
+    Entry* const entry = published(words);
+    if (entry == nullptr || entry->owner.load() != task + 1) {
+        return fail(HANARE_STATUS_NOT_FOUND, "this task has not published %.*s",
+                    static_cast<int>(name.size()), name.data());
+    }
+    take_back(*entry);
+    return {};
+}
+
+std::optional<uint64_t> Directory::look_up(const Name& name) const noexcept {
+    for (const Entry& entry : std::span(entries_).first(used_.load())) {
+        const uint32_t version = entry.version.load();
+        if (version % 2 == 0 || !has_name(entry, name)) continue;
+        const uint64_t address = entry.address.load();
+        if (entry.version.load() == version) return address;
+    }
+    return std::nullopt;
+}
+
+Result<uint64_t> Directory::find(std::string_view name, int timeout_ms) const {
+    HANARE_TRY_ASSIGN(const Name words, as_words(name));
+    const uint64_t end_ns =
+        sys::now_ns() + static_cast<uint64_t>(std::max(timeout_ms, 0)) * kNsPerMs;
+    for (;;) {
+        const uint32_t publications = publications_.load();
+        if (const auto address = look_up(words)) return *address;
+        const uint64_t now_ns = sys::now_ns();
+        if (timeout_ms >= 0 && now_ns >= end_ns) {
+            return fail(HANARE_STATUS_TIMEOUT, "nobody has published %.*s",
+                        static_cast<int>(name.size()), name.data());
+        }
+        const int left_ms =
+            timeout_ms < 0 ? -1 : static_cast<int>((end_ns - now_ns + kNsPerMs - 1) / kNsPerMs);
+        sys::futex_wait(publications_, publications, left_ms);
+    }
+}
+
+}  // namespace hanare::task
