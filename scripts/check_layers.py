@@ -26,6 +26,7 @@ KERNEL_HEADER_EXCEPTIONS = [
     ("src/hook/*", "sys/syscall.h", "wraps what libc offers for the same system calls"),
     ("src/space/*", "sys/*", "does what the kernel does at exec, and answers tasks' system calls"),
     ("src/space/*", "linux/*", "the same, before there is a libc"),
+    ("include/hanare/space.h", "sys/types.h", "pid_t, which kill(2) takes"),
     ("src/task/*", "sys/*", "what a process hands to its task, and where the kernel told it of its space"),
     ("src/intercept/*", "sys/*", "answers the program's system calls: their numbers and layouts"),
     ("compiler/*", "sys/*", "programs on POSIX alone, without the library's layers"),

@@ -27,9 +27,13 @@ void ExposedRegions::Access::end() noexcept {
 // Accesses are short, so there is nothing to sleep on; but the thread may not be running.
 void ExposedRegions::close(uint32_t region, Slot& slot) noexcept {
     if (page_ != nullptr) page_->epochs[region].store(0);
-    slot.users.fetch_or(Slot::kClosed, std::memory_order_acquire);
+    slot.users.fetch_or(Slot::kClosed);
+    const auto is_in_use = [&] {
+        return slot.users.load(std::memory_order_acquire) != Slot::kClosed ||
+               (directory_ != nullptr && directory_->is_visited(task_, region + 1));
+    };
     sys::SpinWait wait;
-    while (slot.users.load(std::memory_order_acquire) != Slot::kClosed) {
+    while (is_in_use()) {
         if (!wait.spin()) sys::yield_for_us(kYield_us);
     }
 }
@@ -162,6 +166,11 @@ Result<sys::FileDescriptor> ExposedRegions::share_page() {
         if (const int error = page->serving.prepare(); error != 0) {
             return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot make a robust mutex");
         }
+        if (task::Directory* const directory = task::Directory::here(); directory != nullptr) {
+            const auto task = directory->task_of(sys::raw_process_id());
+            task_ = task.value_or(0);
+            directory_ = task ? directory : nullptr;
+        }
         page_file_ = std::move(file);
         page_memory_ = std::move(memory);
         page_ = page;
@@ -217,32 +226,47 @@ Result<ExposedRegions::Attachment> ExposedRegions::attach(const Capability& capa
     return attachment;
 }
 
+ExposedRegions::Slot* ExposedRegions::made_slot(const Capability& capability) const noexcept {
+    if (capability.region >= kRegionsMax || (capability.rights & ~kAllRights) != 0) return nullptr;
+    return slots_[capability.region].load(std::memory_order_acquire);
+}
+
+hanare_status ExposedRegions::check(const Slot& slot, const Capability& capability, Rights needed,
+                                    uint64_t offset, uint64_t bytes) noexcept {
+    if (slot.epoch != capability.epoch || !(slot.keys[capability.rights] == capability.key)) {
+        return HANARE_STATUS_BAD_KEY;
+    }
+    if ((capability.rights & needed) != needed) return HANARE_STATUS_PERMISSION;
+    if (offset > slot.memory.size() || bytes > slot.memory.size() - offset) {
+        return HANARE_STATUS_OUT_OF_RANGE;
+    }
+    return HANARE_STATUS_OK;
+}
+
 hanare_status ExposedRegions::enter(const Capability& capability, Rights needed, uint64_t offset,
                                     uint64_t bytes, Access& access) noexcept {
     access.end();
-    if (capability.region >= kRegionsMax || (capability.rights & ~kAllRights) != 0) {
-        return HANARE_STATUS_BAD_KEY;
-    }
-    Slot* const made = slots_[capability.region].load(std::memory_order_acquire);
-    if (made == nullptr) return HANARE_STATUS_BAD_KEY;
-    Slot& slot = *made;
-    const uint32_t before = slot.users.fetch_add(1, std::memory_order_acquire);
-    access.slot_ = &slot;
-    hanare_status status = HANARE_STATUS_OK;
-    if ((before & Slot::kClosed) != 0 || slot.epoch != capability.epoch ||
-        !(slot.keys[capability.rights] == capability.key)) {
-        status = HANARE_STATUS_BAD_KEY;
-    } else if ((capability.rights & needed) != needed) {
-        status = HANARE_STATUS_PERMISSION;
-    } else if (offset > slot.memory.size() || bytes > slot.memory.size() - offset) {
-        status = HANARE_STATUS_OUT_OF_RANGE;
-    }
+    Slot* const slot = made_slot(capability);
+    if (slot == nullptr) return HANARE_STATUS_BAD_KEY;
+    const uint32_t before = slot->users.fetch_add(1, std::memory_order_acquire);
+    access.slot_ = slot;
+    const hanare_status status = (before & Slot::kClosed) != 0
+                                     ? HANARE_STATUS_BAD_KEY
+                                     : check(*slot, capability, needed, offset, bytes);
     if (status == HANARE_STATUS_OK) {
-        access.address_ = slot.memory.data() + offset;
+        access.address_ = slot->memory.data() + offset;
     } else {
         access.end();
     }
     return status;
+}
+
+hanare_status ExposedRegions::look(const Capability& capability, Rights needed, uint64_t offset,
+                                   uint64_t bytes, std::span<std::byte>& region) const noexcept {
+    const Slot* const slot = made_slot(capability);
+    if (slot == nullptr || (slot->users.load() & Slot::kClosed) != 0) return HANARE_STATUS_BAD_KEY;
+    region = slot->memory;
+    return check(*slot, capability, needed, offset, bytes);
 }
 
 }  // namespace hanare::fabric

@@ -16,7 +16,11 @@
 // those who have attached to another with memory that nobody looks at.  The others are reached
 // through the serving thread.
 //
-// enter() is async-signal-safe and takes no lock; the rest is for ordinary threads.
+// Tasks of the same space (task/directory.hpp) look at these regions themselves (look()), on a
+// visit that revoke() and conceal() wait for as for an Access.  There keys find errors and protect
+// nothing.
+//
+// enter() and look() are async-signal-safe and take no lock; the rest is for ordinary threads.
 #pragma once
 
 #include <array>
@@ -34,6 +38,7 @@
 #include "sys/life_word.hpp"
 #include "sys/lock.hpp"
 #include "sys/memory.hpp"
+#include "task/directory.hpp"
 
 namespace hanare::fabric {
 
@@ -112,7 +117,19 @@ public:
     hanare_status enter(const Capability& capability, Rights needed, uint64_t offset,
                         uint64_t bytes, Access& access) noexcept;
 
+    // Where these regions are for tasks of the same space; null where this process is in none, or
+    // before share_page().
+    ExposedRegions* place_in_space() noexcept { return directory_ != nullptr ? this : nullptr; }
+    // Whether that is what they take it for: of the same version.
+    bool is_understood() const noexcept { return layout_ == kLayout; }
+    // For one of them, that visits this task and `region + 1` meanwhile: `region`, and what enter()
+    // says.
+    hanare_status look(const Capability& capability, Rights needed, uint64_t offset, uint64_t bytes,
+                       std::span<std::byte>& region) const noexcept;
+
 private:
+    static constexpr uint64_t kLayout = 0x31534e4f49474552;  // "REGIONS1"
+
     // One key for each set of rights.
     using Keys = std::array<Key, kAllRights + 1>;
 
@@ -131,6 +148,9 @@ private:
         bool has_attachments = false;
     };
 
+    static hanare_status check(const Slot& slot, const Capability& capability, Rights needed,
+                               uint64_t offset, uint64_t bytes) noexcept;
+    Slot* made_slot(const Capability& capability) const noexcept;
     // Of the region if it is exposed, else null.
     Slot* used_slot(uint32_t region) const HANARE_REQUIRES(lock_);
     void close(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
@@ -139,6 +159,7 @@ private:
     static Result<void> take_from_attached(Slot& slot);
     void forget(Slot& slot) noexcept HANARE_REQUIRES(lock_);
 
+    const uint64_t layout_ = kLayout;
     // Who revokes or conceals, or needs keys that will not change in a moment; for as long as it
     // takes to copy a region.  Before lock_.
     mutable std::mutex changes_;
@@ -149,6 +170,9 @@ private:
     sys::FileDescriptor page_file_ HANARE_GUARDED_BY(lock_);
     sys::Mapping page_memory_ HANARE_GUARDED_BY(lock_);
     RegionPage* page_ = nullptr;  // there, once it is shared
+    // From then on, where this process is a task of a space.
+    task::Directory* directory_ = nullptr;
+    uint32_t task_ = 0;
 };
 
 }  // namespace hanare::fabric

@@ -11,6 +11,7 @@
 #include "sys/local_socket.hpp"
 #include "sys/lock.hpp"
 #include "sys/process_namespace.hpp"
+#include "sys/raw_thread.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/tcp_socket.hpp"
 
@@ -51,6 +52,19 @@ bool is_the_same_here(const RegionPage& page, int process) noexcept {
            page.process.load() == static_cast<uint32_t>(process);
 }
 
+// Tasks of a space believe each other: any of them could do harm otherwise.
+Neighbour neighbour_of(uint64_t address, int process) noexcept {
+    task::Directory* const directory = task::Directory::here();
+    if (directory == nullptr || address == 0) return {};
+    const auto self = directory->task_of(sys::raw_process_id());
+    const auto other = directory->task_of(static_cast<uint32_t>(process));
+    if (!self || !other) return {};
+    const Neighbour neighbour = {directory, *self, *other, static_cast<uint32_t>(process),
+                                 reinterpret_cast<const ExposedRegions*>(address)};
+    const task::Directory::Visit visit(*directory, *self, {*other, neighbour.process, 1});
+    return visit.has_begun() && neighbour.regions->is_understood() ? neighbour : Neighbour{};
+}
+
 }  // namespace
 
 // ---- the target's side
@@ -81,7 +95,9 @@ LocalGreeting::Outcome LocalGreeting::connect() {
     Result<sys::Mapping> memory = map_rings(*file);
     if (!memory) return Outcome::kOver;
     const std::array<int, 2> descriptors = {file->number(), page->number()};
-    if (sys::send_message(socket_.number(), bytes_of(LocalAnswer{}), descriptors) != 0) {
+    LocalAnswer answer;
+    answer.address = reinterpret_cast<uint64_t>(regions_.place_in_space());
+    if (sys::send_message(socket_.number(), bytes_of(answer), descriptors) != 0) {
         return Outcome::kOver;
     }
     transport_ = std::make_unique<Transport>(std::move(socket_), std::move(*memory),
@@ -146,7 +162,10 @@ Result<LocalConnection> connect_locally(const std::string& address, int timeout_
     HANARE_TRY_ASSIGN(connection.page, sys::map_read_only(passed[1].number(), kRegionPageBytes));
     const auto& page = *reinterpret_cast<const RegionPage*>(connection.page.address());
     const int process = sys::peer_process(socket.number());
-    if (is_the_same_here(page, process)) connection.process = process;
+    if (is_the_same_here(page, process)) {
+        connection.process = process;
+        connection.neighbour = neighbour_of(answer.address, process);
+    }
     connection.transport = std::make_unique<Transport>(std::move(*connected), std::move(rings),
                                                        Handshake::Side::kSource);
     return connection;

@@ -35,7 +35,7 @@ static_assert(sizeof(LocalRequest) == 40);
 struct LocalAnswer {
     uint32_t magic = LocalRequest::kMagic;
     int32_t status = 0;
-    uint64_t address = 0;  // of the region, in the target
+    uint64_t address = 0;  // of the region, in the target; of a connection: place_in_space()
     uint64_t bytes = 0;
 };
 static_assert(sizeof(LocalAnswer) == 24);
@@ -67,11 +67,21 @@ private:
     std::unique_ptr<Transport> transport_;
 };
 
+// A target whose memory is this process's, too.
+struct Neighbour {
+    task::Directory* directory = nullptr;  // null: it is none
+    uint32_t self = 0;
+    uint32_t task = 0;
+    uint32_t process = 0;
+    const ExposedRegions* regions = nullptr;
+};
+
 // The source's side of a connection.
 struct LocalConnection {
     std::unique_ptr<Transport> transport;
     sys::Mapping page;  // RegionPage, for reading
     int process = 0;    // the target; 0: its numbers mean nothing, or something else, here
+    Neighbour neighbour;
 };
 // PEER_LOST: nobody listens there; TIMEOUT.
 Result<LocalConnection> connect_locally(const std::string& address, int timeout_ms);

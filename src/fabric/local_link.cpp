@@ -60,6 +60,7 @@ LocalLink::LocalLink(LocalConnection connection, std::unique_ptr<TcpLink> stream
       page_memory_(std::move(connection.page)),
       page_(*reinterpret_cast<const RegionPage*>(page_memory_.address())),
       process_(connection.process),
+      neighbour_(connection.neighbour),
       stream_(std::move(stream)) {}
 
 // ---- operations
@@ -86,6 +87,7 @@ bool LocalLink::try_directly(Operation& operation) noexcept {
     // Of a process that cannot be seen from here, the threads mean nothing here, either.
     if (!settings_.is_direct || process_ == 0 || is_lost() || !stream_->is_idle()) return false;
     if (operation.kind == Kind::kCall) return false;
+    if (neighbour_.directory != nullptr) return try_in_space(operation);
     // The operation may be gone once it is done.
     const Capability capability = operation.capability;
     Attached& attached = attached_[place_of(capability)];
@@ -93,6 +95,26 @@ bool LocalLink::try_directly(Operation& operation) noexcept {
     if (outcome == Outcome::kUnknown) attach(capability);
     if (outcome == Outcome::kRevoked) detach(attached, capability);
     return outcome == Outcome::kDone || outcome == Outcome::kRevoked;
+}
+
+// A task that has ended is left to the connection, which finds out.
+bool LocalLink::try_in_space(Operation& operation) noexcept {
+    const Capability& capability = operation.capability;
+    if (capability.region >= kRegionsMax) return false;
+    const task::Directory::Visit visit(
+        *neighbour_.directory, neighbour_.self,
+        {neighbour_.task, neighbour_.process, capability.region + 1});
+    if (!visit.has_begun() || !page_.serving.is_alive()) return false;
+    hanare_status status = check(operation);
+    std::span<std::byte> region;
+    if (status == HANARE_STATUS_OK) {
+        status = neighbour_.regions->look(capability, rights_for(operation.kind),
+                                          offset_in(operation), bytes_in(operation), region);
+    }
+    if (status == HANARE_STATUS_OK) status = apply_to(region, process_, operation);
+    operation.note_failure(status);
+    operation.finish();
+    return true;
 }
 
 LocalLink::Outcome LocalLink::carry_out_on(Attached& attached, Operation& operation) noexcept {
@@ -119,6 +141,7 @@ LocalLink::Outcome LocalLink::carry_out_on(Attached& attached, Operation& operat
 }
 
 bool LocalLink::is_attached(const Capability& capability) noexcept {
+    if (neighbour_.directory != nullptr) return true;
     Attached& attached = attached_[place_of(capability)];
     const Use use(attached);
     return use.is_of(capability) && (attached.state == Attached::State::kMapped ||

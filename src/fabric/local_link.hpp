@@ -5,7 +5,8 @@
 // operations are loads and stores here, without the target: they are done when post() returns.  All
 // else, and whatever comes while such operations are under way, goes through memory to the target's
 // thread as over a socket (TcpLink), so that the order is kept.  Large gets of other regions read
-// the target's memory directly where the kernel allows it.
+// the target's memory directly where the kernel allows it.  Of a task of the same space all regions
+// are within reach: operations are loads and stores in the target's own memory.
 //
 // Keys: only who shows one gets a region's descriptor, which allows to write only if the key does;
 // after revoke() that is memory which nobody else looks at.  A process of the same user that wants
@@ -82,6 +83,7 @@ private:
         kUnknown,  // likewise, and the region may be asked for
     };
     bool try_directly(Operation& operation) noexcept;
+    bool try_in_space(Operation& operation) noexcept;
     Outcome carry_out_on(Attached& attached, Operation& operation) noexcept;
     hanare_status apply(const Attached& attached, Operation& operation) noexcept;
     bool read_foreign(const Attached& attached, Operation& operation,
@@ -100,6 +102,7 @@ private:
     const sys::Mapping page_memory_;
     const RegionPage& page_;
     const int process_;
+    const Neighbour neighbour_;
     const std::unique_ptr<TcpLink> stream_;
     std::atomic<bool> may_read_foreign_{true};
 

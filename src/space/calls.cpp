@@ -160,7 +160,7 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
                                static_cast<int64_t>(task->partition.whole().end - kOsPageBytes));
         case SYS_readlink: return space::answer_readlink(*task, *call);
         case SYS_process_vm_readv:
-        case SYS_process_vm_writev: return space::answer_copy(*call);
+        case SYS_process_vm_writev: return space::answer_copy(*task, *call);
         case SYS_madvise: return space::answer_madvise(*task, *call);
         case SYS_fork:
         case SYS_clone:

@@ -102,8 +102,9 @@ bool are_of_task(const Task& task, const iovec* pieces, uint64_t count) noexcept
 
 }  // namespace
 
-Verdict answer_copy(SystemCall& call) noexcept {
+Verdict answer_copy(const Task& self, SystemCall& call) noexcept {
     constexpr uint64_t kPiecesMax = 1024;  // of the kernel
+    constexpr uint32_t kCopies = ~0u;
     const auto& arguments = call.arguments;
     const Task* other = nullptr;
     const bool is_usual =
@@ -115,6 +116,10 @@ Verdict answer_copy(SystemCall& call) noexcept {
     const auto* const own = reinterpret_cast<const iovec*>(arguments[1]);
     const auto* const theirs = reinterpret_cast<const iovec*>(arguments[3]);
     if (!are_of_task(*other, theirs, arguments[4])) return Verdict::kNative;
+    const task::Directory::Visit visit(
+        TaskTable::directory(), TaskTable::index_of(self),
+        {TaskTable::index_of(*other), static_cast<uint32_t>(arguments[0]), kCopies});
+    if (!visit.has_begun()) return Verdict::kNative;
     Copying copying = call.number == SYS_process_vm_readv
                           ? Copying(own, arguments[2], theirs, arguments[4])
                           : Copying(theirs, arguments[4], own, arguments[2]);

@@ -8,7 +8,9 @@
 
 namespace hanare::space {
 
-// kNative where the kernel has to do it.
-hook::Verdict answer_copy(hook::SystemCall& call) noexcept;
+struct Task;
+
+// Of task `self`.  kNative where the kernel has to do it.
+hook::Verdict answer_copy(const Task& self, hook::SystemCall& call) noexcept;
 
 }  // namespace hanare::space

@@ -49,6 +49,7 @@ Result<std::span<std::byte>> map_stack(Partition& partition, const Inheritance* 
 }
 
 void give_back(Task& task) {
+    TaskTable::close(task);
     const Range whole = task.partition.whole();
     static_cast<void>(task.partition.unmap({whole.begin, whole.end - whole.begin, 0, 0, 0, 0}));
     SharedMappings::forget(task);

@@ -75,7 +75,7 @@ void TaskTable::begin_process(Task& task, uint32_t process) noexcept {
     places_[at].process.store(process);
     places_[at].task.store(&task);
     task.process.store(process);
-    directory_->note_process(static_cast<uint32_t>(&task - tasks_), process);
+    directory_->note_process(index_of(task), process);
 }
 
 void TaskTable::end_process(Task& task) noexcept {
@@ -83,7 +83,7 @@ void TaskTable::end_process(Task& task) noexcept {
         if (place.task.load() == &task) place.task.store(nullptr);
     }
     task.process.store(0);
-    directory_->forget(static_cast<uint32_t>(&task - tasks_));
+    directory_->forget(index_of(task));
 }
 
 Task* TaskTable::of_process(uint32_t process) noexcept {

@@ -31,6 +31,8 @@ public:
     // The task's process has begun, says that process; has ended, says the root.
     static void begin_process(Task& task, uint32_t process) noexcept;
     static void end_process(Task& task) noexcept;
+    // Before that: who looks at its memory has gone, says the root.
+    static void close(Task& task) noexcept { directory_->close(index_of(task)); }
 
     // The task with that process; null where there is none.  No libc, no vector registers, nor
     // those after it.
@@ -48,6 +50,10 @@ public:
     // All partitions.
     static Range whole() noexcept { return {begin_, begin_ + kSpaceBytes}; }
     static std::span<Task> tasks() noexcept { return {tasks_, tasks_ != nullptr ? kTasksMax : 0}; }
+
+    static uint32_t index_of(const Task& task) noexcept {
+        return static_cast<uint32_t>(&task - tasks_);
+    }
 
 private:
     // Open addressing; places that were used once stay, so that who looks goes on.

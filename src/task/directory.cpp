@@ -14,6 +14,7 @@
 #include "base/units.hpp"
 #include "sys/clock.hpp"
 #include "sys/futex.hpp"
+#include "sys/lock.hpp"
 
 namespace hanare::task {
 
@@ -22,6 +23,9 @@ namespace {
 constexpr uint64_t kNsPerMs = 1'000'000;
 // The root, which gives back the turn of a task that has been killed, wakes who waits.
 constexpr int kLookEveryMs = 100;
+// As long as it takes to copy much more than an operation copies at once.
+constexpr uint64_t kVisitNsMax = 200 * kNsPerMs;
+constexpr uint32_t kYieldUs = 20;
 
 // Of the threads of one task.
 std::mutex threads;
@@ -81,8 +85,30 @@ void Directory::take_back(Entry& entry) noexcept {
     entry.owner.store(0);
 }
 
-void Directory::forget(uint32_t task) noexcept {
+bool Directory::is_visited(uint32_t task, uint32_t what) const noexcept {
+    const uint64_t value = (uint64_t{task} + 1) << kTargetShift | what;
+    return std::ranges::any_of(visits_, [value](const Visits& visits) {
+        return std::ranges::any_of(visits.targets,
+                                   [value](const auto& target) { return target.load() == value; });
+    });
+}
+
+bool Directory::is_any_visited(uint32_t task) const noexcept {
+    return std::ranges::any_of(visits_, [task](const Visits& visits) {
+        return std::ranges::any_of(visits.targets, [task](const auto& target) {
+            return target.load() >> kTargetShift == uint64_t{task} + 1;
+        });
+    });
+}
+
+void Directory::close(uint32_t task) noexcept {
     processes_[task].store(0);
+    const uint64_t end_ns = sys::now_ns() + kVisitNsMax;
+    while (is_any_visited(task) && sys::now_ns() < end_ns) sys::yield_for_us(kYieldUs);
+}
+
+void Directory::forget(uint32_t task) noexcept {
+    for (std::atomic<uint64_t>& target : visits_[task].targets) target.store(0);
     for (Entry& entry : std::span(entries_).first(used_.load())) {
         if (entry.owner.load() == task + 1) take_back(entry);
     }

@@ -7,6 +7,9 @@
 //
 // A task that is killed at any moment leaves nothing locked and no name of its own: what it had is
 // marked as its, and the root takes it back.
+//
+// Who looks at another task's memory by its own means visits it (Visit): meanwhile the root leaves
+// the memory of a task that has ended where it is.
 #pragma once
 
 #include <array>
@@ -33,7 +36,10 @@ public:
 
     // Of the root, and of a process that begins: no libc.
     void note_process(uint32_t task, uint32_t process) noexcept { processes_[task].store(process); }
-    // For the root: its process has ended.
+    // For the root: its process has ended, and nobody begins to visit it any more; waits for those
+    // who do, though not for long: they may have been stopped.
+    void close(uint32_t task) noexcept;
+    // For the root, after that: nothing in here is the task's.
     void forget(uint32_t task) noexcept;
 
     std::optional<uint32_t> task_of(uint32_t process) const noexcept;
@@ -46,8 +52,32 @@ public:
     // Waits until somebody has published it; negative: as long as it takes.  TIMEOUT.
     Result<uint64_t> find(std::string_view name, int timeout_ms) const;
 
+    // Of memory of the task with that process, by one that is `self`.  Async-signal-safe.
+    class Visit {
+    public:
+        struct Target {
+            uint32_t task;
+            uint32_t process;
+            uint32_t what;  // of its memory: a number of its own, not 0
+        };
+        Visit(Directory& directory, uint32_t self, const Target& target) noexcept;
+        ~Visit() {
+            if (place_ != nullptr) place_->store(0, std::memory_order_release);
+        }
+        Visit(const Visit&) = delete;
+        Visit& operator=(const Visit&) = delete;
+
+        // False: that process has ended, or too many threads are on visits.
+        bool has_begun() const noexcept { return place_ != nullptr; }
+
+    private:
+        std::atomic<uint64_t>* place_ = nullptr;
+    };
+    // For who is visited: whether anybody is, there.
+    bool is_visited(uint32_t task, uint32_t what) const noexcept;
+
 private:
-    static constexpr uint64_t kMagic = 0x3145434150534e48;  // "HNSPACE1"
+    static constexpr uint64_t kMagic = 0x3245434150534e48;  // "HNSPACE2"
     static constexpr uint32_t kNamesMax = 4096;
 
     using Name = std::array<uint64_t, (kNameBytesMax + 1) / sizeof(uint64_t)>;
@@ -59,6 +89,14 @@ private:
         std::array<std::atomic<uint64_t>, std::tuple_size_v<Name>> name;
     };
     static_assert(sizeof(Entry) == 64);
+
+    // Of the threads of one task.
+    struct alignas(64) Visits {
+        std::array<std::atomic<uint64_t>, 8> targets;  // 0: none; (task + 1) << 32 | what
+    };
+    static constexpr int kTargetShift = 32;
+
+    bool is_any_visited(uint32_t task) const noexcept;
 
     class Turn;
     static Result<Name> as_words(std::string_view name);
@@ -72,6 +110,7 @@ private:
     std::atomic<uint32_t> publications_{0};  // changes with each
     std::atomic<uint32_t> used_{0};          // entries that were ever published
     std::array<std::atomic<uint32_t>, kTasksMax> processes_{};
+    std::array<Visits, kTasksMax> visits_{};
     std::array<Entry, kNamesMax> entries_{};
 };
 

@@ -109,6 +109,18 @@ class Programs(unittest.TestCase):
         path = PROGRAMS / "libraries"
         self.assert_right(run(3, path), 3, str(path.resolve()))
 
+    def test_tasks_walk_each_others_trees(self):
+        done = run(4, os.environ["SPACE_EXAMPLE"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(done.stdout.splitlines()),
+                         [f"task {task}: 2000 words, each found by 4 tasks" for task in range(4)])
+
+    def test_communication_is_loads_and_stores(self):
+        done = subprocess.run([HANARE, "launch", "-n", "3", HANARE, "space", "exec", "--verbose",
+                               PROGRAMS / "comm_task"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "right\nright\n", ""))
+
     def test_loads_and_stores_in_another_tasks_heap(self):
         with tempfile.TemporaryDirectory() as directory:
             self.assert_right(run(5, PROGRAMS / "neighbour", directory), 5)
