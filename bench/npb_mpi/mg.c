@@ -152,8 +152,9 @@ static void iterate(struct mg_grids *grids, int iterations) {
 int main(int argc, char **argv) {
     const struct npb_world world = npb_begin("mg", argc, argv);
     struct mg_grids grids = {0};
-    npb_require_ranks(&world, mg_divide(&grids, &world),
-                      "a power of two with two points an axis for each, or more");
+    char allowed[64];
+    snprintf(allowed, sizeof(allowed), "a power of two from 1 to %d", SIZE * SIZE * SIZE / 8);
+    npb_require_ranks(&world, mg_divide(&grids, &world), allowed);
     mg_allocate(&grids);
     make_charges(&grids);
     iterate(&grids, 1);
