@@ -8,46 +8,6 @@
 
 #include <math.h>
 
-#include "npb_random.h"
-
-static const double kRcond = 0.1;
-
-// A vector's elements, all of them or those within a range.
-struct sparse_vector {
-    int count;
-    int index[NONZER + 1];
-    double value[NONZER + 1];
-};
-
-static int find_index(const struct sparse_vector *vector, int index) {
-    int at = 0;
-    while (at < vector->count && vector->index[at] != index) ++at;
-    return at;
-}
-
-static void append(struct sparse_vector *vector, int index, double value) {
-    vector->index[vector->count] = index;
-    vector->value[vector->count++] = value;
-}
-
-// NONZER random elements at different random places; of a place outside, or one that is taken
-// already, the element is dropped, but the two numbers are used up.  Then the element at `own`
-// becomes 1/2.
-static void make_vector(struct sparse_vector *vector, int own, uint64_t *seed) {
-    int power = 2;
-    while (power < NA) power *= 2;
-    vector->count = 0;
-    while (vector->count < NONZER) {
-        const double value = npb_random(seed);
-        const int index = (int)(power * npb_random(seed));
-        if (index >= NA || find_index(vector, index) < vector->count) continue;
-        append(vector, index, value);
-    }
-    const int at = find_index(vector, own);
-    if (at == vector->count) append(vector, own, 0);
-    vector->value[at] = 0.5;
-}
-
 static bool is_within(struct cg_range range, int index) {
     return index >= range.begin && index < range.end;
 }

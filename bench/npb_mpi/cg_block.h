@@ -5,11 +5,7 @@
 #ifndef HANARE_NPB_CG_BLOCK_H
 #define HANARE_NPB_CG_BLOCK_H
 
-// For the sizes by class; the arrays that this header declares too are the sequential program's.
-#ifndef dlm
-#define dlm
-#endif
-#include "cg_matrix.h"
+#include "cg_vector.h"
 #include "npb_mpi.h"
 
 // Numbers from begin to before end.

@@ -11,10 +11,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "npb_random.h"
-
-static const double kRcond = 0.1;
-
 /* Rows are filled in so many groups, one after another: writes are in random order within one, and
  * shall have few pages to go to. */
 enum { kRowGroups = 4 };
@@ -29,41 +25,6 @@ static dlm int iv[NA];
 
 const unsigned long cg_matrix_bytes = sizeof(a) + sizeof(colidx) + sizeof(rowstr) + sizeof(aelt) +
                                       sizeof(arow) + sizeof(acol) + sizeof(iv);
-
-struct sparse_vector {
-    int count;
-    int index[NONZER + 1];
-    double value[NONZER + 1];
-};
-
-static int find_index(const struct sparse_vector *vector, int index) {
-    int at = 0;
-    while (at < vector->count && vector->index[at] != index) ++at;
-    return at;
-}
-
-static void append(struct sparse_vector *vector, int index, double value) {
-    vector->index[vector->count] = index;
-    vector->value[vector->count++] = value;
-}
-
-/* NONZER random elements at different random places; of a place outside, or one that is taken
- * already, the element is dropped, but the two numbers are used up.  Then the element at `own`
- * becomes 1/2. */
-static void make_vector(struct sparse_vector *vector, int own, uint64_t *seed) {
-    int power = 2;
-    while (power < NA) power *= 2;
-    vector->count = 0;
-    while (vector->count < NONZER) {
-        const double value = npb_random(seed);
-        const int index = (int)(power * npb_random(seed));
-        if (index >= NA || find_index(vector, index) < vector->count) continue;
-        append(vector, index, value);
-    }
-    const int at = find_index(vector, own);
-    if (at == vector->count) append(vector, own, 0);
-    vector->value[at] = 0.5;
-}
 
 /* Returns how many there are. */
 static int list_products(void) {

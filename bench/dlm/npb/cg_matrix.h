@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NPB CG's sizes and official results by class, and its arrays, as one-dimensional global ones.
+ * NPB CG's arrays, as one-dimensional global ones.
  */
 #ifndef HANARE_NPB_CG_MATRIX_H
 #define HANARE_NPB_CG_MATRIX_H
 
-#include "npb_class.h"
-
-/* Rows; elements of a random vector before its own index is set; iterations; eigenvalue shift. */
-#if NPB_NUMBER == NPB_NUMBER_S
-enum { NA = 1400, NONZER = 7, OFFICIAL_ITERATIONS = 15, SHIFT = 10 };
-#define OFFICIAL_ZETA 8.5971775078648
-#elif NPB_NUMBER == NPB_NUMBER_W
-enum { NA = 7000, NONZER = 8, OFFICIAL_ITERATIONS = 15, SHIFT = 12 };
-#define OFFICIAL_ZETA 10.362595087124
-#elif NPB_NUMBER == NPB_NUMBER_A
-enum { NA = 14000, NONZER = 11, OFFICIAL_ITERATIONS = 15, SHIFT = 20 };
-#define OFFICIAL_ZETA 17.130235054029
-#else
-enum { NA = 75000, NONZER = 13, OFFICIAL_ITERATIONS = 75, SHIFT = 60 };
-#define OFFICIAL_ZETA 22.712745482631
-#endif
+#include "cg_vector.h"
 
 /* Room for the elements before those of the same place are added up; a little more than there can
  * be, as NPB 2 has it. */

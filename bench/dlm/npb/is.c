@@ -7,60 +7,21 @@
  * order by their ranks.
  */
 #include "dlm_bench.h"
-#include "npb_class.h"
+#include "is_official.h"
 #include "npb_random.h"
 
-#if NPB_NUMBER == NPB_NUMBER_S
-#define KEYS_LOG2 16
-#define MAX_KEY_LOG2 11
-#elif NPB_NUMBER == NPB_NUMBER_W
-#define KEYS_LOG2 20
-#define MAX_KEY_LOG2 16
-#elif NPB_NUMBER == NPB_NUMBER_A
-#define KEYS_LOG2 23
-#define MAX_KEY_LOG2 19
-#else
-#define KEYS_LOG2 25
-#define MAX_KEY_LOG2 21
-#endif
-
-#define OFFICIAL_ITERATIONS 10
 #ifndef NPB_ITERATIONS
-#define NPB_ITERATIONS OFFICIAL_ITERATIONS
+#define NPB_ITERATIONS kIterations
 #endif
 
 enum {
-    kKeys = 1 << KEYS_LOG2,
-    kMaxKey = 1 << MAX_KEY_LOG2,
     kBucketsLog2 = 6, /* few: each is written to at a place of its own */
     kBuckets = 1 << kBucketsLog2,
-    kBucketShift = MAX_KEY_LOG2 - kBucketsLog2,
-    kTestKeys = 5
+    kBucketShift = kMaxKeyLog2 - kBucketsLog2
 };
 
 /* Keys, their copy in the order of buckets, and for each value how many keys are not above it. */
 dlm int key_array[kKeys], key_buff2[kKeys], key_buff1[kMaxKey];
-
-/* Key number `index` has rank `rank` + `step` * (iteration - `origin`). */
-struct test_key {
-    int index, rank, step, origin;
-};
-
-static const struct test_key test_keys[kTestKeys] = {
-#if NPB_NUMBER == NPB_NUMBER_S
-    {48427, 0, 1, 0},      {17148, 18, 1, 0},    {23627, 346, 1, 0},
-    {62548, 64917, -1, 0}, {4431, 65463, -1, 0},
-#elif NPB_NUMBER == NPB_NUMBER_W
-    {357773, 1249, 1, 2},     {934767, 11698, 1, 2},    {875723, 1039987, -1, 0},
-    {898999, 1043896, -1, 0}, {404505, 1048018, -1, 0},
-#elif NPB_NUMBER == NPB_NUMBER_A
-    {2112377, 104, 1, 1},      {662041, 17523, 1, 1},     {5336171, 123928, 1, 1},
-    {3642833, 8288932, -1, 1}, {4250760, 8388264, -1, 1},
-#else
-    {41869, 33422937, -1, 0},    {812306, 10244, 1, 0}, {5102857, 59149, 1, 0},
-    {18232239, 33135281, -1, 0}, {26860214, 99, 1, 0},
-#endif
-};
 
 static int bucket_begin[kBuckets + 1]; /* in key_buff2 */
 
@@ -114,7 +75,7 @@ static void rank_bucket(int bucket) {
 static int rank_keys(int iteration) {
     int key[kTestKeys];
     key_array[iteration] = iteration;
-    key_array[iteration + OFFICIAL_ITERATIONS] = kMaxKey - iteration;
+    key_array[iteration + kIterations] = kMaxKey - iteration;
     for (int i = 0; i < kTestKeys; ++i) key[i] = key_array[test_keys[i].index];
 
     count_buckets();
@@ -158,7 +119,7 @@ int main(int argc, char **argv) {
     const bool sorted = are_sorted();
     printf("NPB IS class %s: %d keys up to %d, %d iterations\n", BENCH_TEXT(NPB_CLASS), kKeys,
            kMaxKey, NPB_ITERATIONS);
-    printf("known ranks met: %d of %d; keys are %ssorted\n", met, kTestKeys * OFFICIAL_ITERATIONS,
+    printf("known ranks met: %d of %d; keys are %ssorted\n", met, kTestKeys * kIterations,
            sorted ? "" : "not ");
     const struct bench_result result = {
         .program = "npb_is",
@@ -168,8 +129,8 @@ int main(int argc, char **argv) {
         .rate = 1e-6 * NPB_ITERATIONS * kKeys / seconds,
         .unit = "Mop/s",
         .digest = bench_digest(0, key_array, sizeof(key_array)),
-        .wrong = !sorted                                  ? "the keys are not sorted"
-                 : met != kTestKeys * OFFICIAL_ITERATIONS ? "ranks differ from the known ones"
-                                                          : NULL};
+        .wrong = !sorted                          ? "the keys are not sorted"
+                 : met != kTestKeys * kIterations ? "ranks differ from the known ones"
+                                                  : NULL};
     return bench_finish(&result);
 }

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-//
-// NPB IS's sizes, and keys with known ranks, by class.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NPB IS's sizes, and keys with known ranks, by class.
+ */
 #ifndef HANARE_NPB_IS_OFFICIAL_H
 #define HANARE_NPB_IS_OFFICIAL_H
 
@@ -18,7 +19,7 @@ enum { kKeysLog2 = 25, kMaxKeyLog2 = 21 };
 
 enum { kKeys = 1 << kKeysLog2, kMaxKey = 1 << kMaxKeyLog2, kIterations = 10, kTestKeys = 5 };
 
-// Key number `index` has rank `rank` + `step` * (iteration - `origin`).
+/* Key number `index` has rank `rank` + `step` * (iteration - `origin`). */
 struct test_key {
     int index, rank, step, origin;
 };
