@@ -8,53 +8,48 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "bench/record.hpp"
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
+#include "cli/bench_space_job.hpp"
+#include "cli/bench_space_start.hpp"
 #include "cli/commands.hpp"
 #include "cli/json_file.hpp"
 #include "cli/worker_lines.hpp"
 #include "config/rules.hpp"
-#include "sys/become_program.hpp"
 #include "sys/child.hpp"
 #include "sys/program_file.hpp"
 
 namespace hanare::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::chrono::minutes kPatience{3};  // for the next line of a job
+constexpr std::chrono::minutes kPatience{5};  // for the next line of a job
 constexpr config::Range kRoundsAllowed(1, 99);
 constexpr config::Range kRanksAllowed(2, 128);
-constexpr const char* kModes[] = {"plain", "space"};
-constexpr const char* kPairs = "pingpong";
 constexpr const char* kCollectives = "bcast,allreduce,alltoall";
-constexpr const char* kTables = "tables";
+constexpr const char* kMemory = "memory";
+constexpr const char* kNoMpi = "-";
 
-struct Mpi {
+// What can be left out.
+constexpr const char* kGroups[] = {"pairs", "collectives", "memory", "start", "applications"};
+constexpr const char* kQuickGroups = "pairs,collectives,memory,start";
+
+// NPB, of the class that each is built with.  MPICH's ranks wait busily for a processor.
+struct Application {
     const char* name;
-    const char* program;
-    const char* headers_package;
-    const char* launcher;
-    const char* launcher_package;
+    uint64_t ranks;
+    bool is_for_mpich;
 };
-constexpr Mpi kMpis[] = {
-    {"openmpi", "hanare-bench-space-openmpi", "libopenmpi-dev", "mpirun.openmpi", "openmpi-bin"},
-    {"mpich", "hanare-bench-space-mpich", "libmpich-dev", "mpiexec.mpich", "mpich"},
-};
-
-fs::path own_directory() {
-    std::error_code ignored;
-    return fs::read_symlink("/proc/self/exe", ignored).parent_path();
-}
+constexpr Application kApplications[] = {{"npb-is", 2, true},
+                                         {"npb-cg", 2, true},
+                                         {"npb-ft", 2, true},
+                                         {"npb-mg", 2, true},
+                                         {"npb-sp", 4, false}};
 
 // What is measured of a job, in the order in which it comes.
 struct Key {
@@ -69,24 +64,40 @@ struct Values {
 };
 
 struct Series {
-    std::vector<const Mpi*> mpis;
-    std::vector<uint64_t> ranks;  // of collectives and tables
+    std::vector<const SpaceBenchMpi*> mpis;
+    std::vector<std::string> groups;
+    std::vector<uint64_t> ranks;  // of collectives and memory
     int rounds = 0;
+
+    bool has(const char* group) const { return std::ranges::count(groups, group) > 0; }
 };
 
-Result<std::vector<const Mpi*>> choose_mpis(const std::optional<std::string>& list) {
-    std::vector<const Mpi*> chosen;
-    std::string obstacles;
-    for (const std::string& name : list ? split_list(*list) : std::vector<std::string>()) {
-        const auto is_it = [&](const Mpi& mpi) { return name == mpi.name; };
-        if (std::ranges::any_of(kMpis, is_it)) continue;
-        return config::bad_value("--mpi", name, "is not known", "openmpi and mpich");
+Result<std::vector<std::string>> choose(const char* flag, const std::string& list,
+                                        std::span<const char* const> allowed) {
+    std::vector<std::string> chosen = split_list(list);
+    std::string names;
+    for (const char* const each : allowed) names += (names.empty() ? "" : ", ") + std::string(each);
+    for (const std::string& name : chosen) {
+        if (std::ranges::count(allowed, name) == 0) {
+            return config::bad_value(flag, name, "is not known", names);
+        }
     }
-    for (const Mpi& mpi : kMpis) {
-        if (list && std::ranges::count(split_list(*list), mpi.name) == 0) continue;
-        if (access((own_directory() / mpi.program).c_str(), X_OK) != 0) {
+    return chosen;
+}
+
+Result<std::vector<const SpaceBenchMpi*>> choose_mpis(const std::optional<std::string>& list) {
+    const auto mpis = space_bench_mpis();
+    std::vector<const char*> names;
+    for (const SpaceBenchMpi& mpi : mpis) names.push_back(mpi.name);
+    HANARE_TRY_ASSIGN(const auto asked, choose("--mpi", list.value_or("openmpi,mpich"), names));
+    std::vector<const SpaceBenchMpi*> chosen;
+    std::string obstacles;
+    for (const SpaceBenchMpi& mpi : mpis) {
+        if (std::ranges::count(asked, mpi.name) == 0) continue;
+        if (access(space_bench_program(mpi, kMemory).c_str(), X_OK) != 0) {
             obstacles += bench::format("%s was not built; install %s and build Hanare again; ",
-                                       mpi.program, mpi.headers_package);
+                                       space_bench_program(mpi, kMemory).filename().c_str(),
+                                       mpi.headers_package);
         } else if (!sys::find_program(mpi.launcher)) {
             obstacles +=
                 bench::format("%s is not there; install %s; ", mpi.launcher, mpi.launcher_package);
@@ -95,14 +106,22 @@ Result<std::vector<const Mpi*>> choose_mpis(const std::optional<std::string>& li
         }
     }
     if (!obstacles.empty()) std::fprintf(stderr, "hanare: %s\n", obstacles.c_str());
-    if (!chosen.empty()) return chosen;
-    return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                "--mpi: nothing to measure; there are openmpi and mpich, where they are installed");
+    return chosen;
 }
 
 Result<Series> make_series(const SpaceBenchFlags& flags) {
     Series series;
+    std::string all;
+    for (const char* const group : kGroups) all += (all.empty() ? "" : ",") + std::string(group);
+    HANARE_TRY_ASSIGN(
+        series.groups,
+        choose("--cases", flags.cases.value_or(flags.quick ? kQuickGroups : all), kGroups));
     HANARE_TRY_ASSIGN(series.mpis, choose_mpis(flags.mpis));
+    if (series.mpis.empty() && !series.has("start")) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "--mpi: nothing to measure; there are openmpi and mpich, where they are "
+                    "installed");
+    }
     HANARE_TRY_ASSIGN(
         const uint64_t rounds,
         kRoundsAllowed.parse("--rounds", flags.rounds.value_or(flags.quick ? "2" : "7")));
@@ -115,44 +134,67 @@ Result<Series> make_series(const SpaceBenchFlags& flags) {
     return series;
 }
 
-Result<void> read_lines(WorkerLines& lines, const Key& which, int mode,
+// A case and what it took; nullopt: the line is for people.
+struct Line {
+    std::string name;
+    uint64_t bytes = 0;
+    double value = 0;
+};
+std::optional<Line> parse_line(const std::string& text, bool is_application) {
+    Line line;
+    char name[32] = "";
+    unsigned long long bytes = 0;
+    if (is_application) {
+        const int found =
+            std::sscanf(text.c_str(), "result: program=%31s class=%*s ranks=%*u seconds=%lf", name,
+                        &line.value);
+        if (found != 2 || !text.ends_with(" verified=yes")) return std::nullopt;
+        line.name = std::string("npb-") + name;
+        return line;
+    }
+    if (std::sscanf(text.c_str(), "%31s %llu %lf", name, &bytes, &line.value) != 3) {
+        return std::nullopt;
+    }
+    line.name = name;
+    line.bytes = bytes;
+    return line;
+}
+
+Result<void> read_lines(WorkerLines& lines, const Key& which, bool is_application, int mode,
                         std::map<Key, Values>& all) {
     size_t count = 0;
-    for (std::string line;; ++count) {
-        switch (lines.next(WorkerLines::Clock::now() + kPatience, line)) {
+    for (std::string text;;) {
+        switch (lines.next(WorkerLines::Clock::now() + kPatience, text)) {
             case WorkerLines::Next::kClosed:
                 if (count > 0) return {};
                 return fail(HANARE_STATUS_INTERNAL, "%s, %s: the job has ended without a result",
-                            which.mpi.c_str(), kModes[mode]);
+                            which.mpi.c_str(), kSpaceBenchModes[mode]);
             case WorkerLines::Next::kInterrupted: return fail(HANARE_STATUS_BUSY, "interrupted");
             case WorkerLines::Next::kTooSlow:
                 return fail(HANARE_STATUS_TIMEOUT, "%s, %s: the job says nothing",
-                            which.mpi.c_str(), kModes[mode]);
+                            which.mpi.c_str(), kSpaceBenchModes[mode]);
             case WorkerLines::Next::kLine: break;
         }
-        char name[32] = "";
-        unsigned long long bytes = 0;
-        double value = 0;
-        if (std::sscanf(line.c_str(), "%31s %llu %lf", name, &bytes, &value) != 3) {
-            return fail(HANARE_STATUS_INTERNAL, "%s, %s: %.100s", which.mpi.c_str(), kModes[mode],
-                        line.c_str());
-        }
+        const auto line = parse_line(text, is_application);
+        if (!line) continue;
+        ++count;
         Key key = which;
-        key.name = name;
-        key.bytes = bytes;
-        all[key].by_mode[mode].push_back(value);
+        key.name = line->name + which.name;
+        key.bytes = line->bytes;
+        all[key].by_mode[mode].push_back(line->value);
     }
 }
 
-Result<void> run_job(const Mpi& mpi, uint64_t ranks, const char* cases, int mode,
-                     std::map<Key, Values>& all, const sys::Interrupt& interrupt) {
-    const std::string job = bench::format("%s:%s:%llu:%s", mpi.name, kModes[mode],
-                                          static_cast<unsigned long long>(ranks), cases);
+// `way` is the suffix that its results get.
+Result<void> run_job(const SpaceBenchMpi& mpi, uint64_t ranks, const std::string& cases,
+                     const char* way, int mode, std::map<Key, Values>& all,
+                     const sys::Interrupt& interrupt) {
+    const std::string job = space_job_text(mpi, mode, ranks, cases + way);
     HANARE_TRY_ASSIGN(sys::Child child,
                       sys::Child::start({"hanare", "bench", "space", "--job", job}));
     WorkerLines lines(child.output_fd(), interrupt.fd());
-    HANARE_TRY(
-        read_lines(lines, {.mpi = mpi.name, .ranks = ranks, .name = {}, .bytes = 0}, mode, all));
+    const Key which = {.mpi = mpi.name, .ranks = ranks, .name = way, .bytes = 0};
+    HANARE_TRY(read_lines(lines, which, cases.starts_with("npb-"), mode, all));
     HANARE_TRY_ASSIGN(const int status, child.wait());
     if (status == 0) return {};
     return fail(HANARE_STATUS_INTERNAL, "%s: %s", job.c_str(),
@@ -161,19 +203,34 @@ Result<void> run_job(const Mpi& mpi, uint64_t ranks, const char* cases, int mode
 
 Result<void> run_round(const Series& series, int round, std::map<Key, Values>& all,
                        const sys::Interrupt& interrupt) {
-    const auto both = [&](const Mpi& mpi, uint64_t ranks, const char* cases) -> Result<void> {
+    const auto both = [&](const SpaceBenchMpi& mpi, uint64_t ranks, const std::string& cases,
+                          const char* way = "") -> Result<void> {
         for (int turn = 0; turn < 2; ++turn) {
-            HANARE_TRY(run_job(mpi, ranks, cases, (turn + round) & 1, all, interrupt));
+            HANARE_TRY(run_job(mpi, ranks, cases, way, (turn + round) & 1, all, interrupt));
         }
         return {};
     };
-    for (const Mpi* const mpi : series.mpis) {
-        HANARE_TRY(both(*mpi, 2, kPairs));
-        for (const uint64_t ranks : series.ranks) {
-            HANARE_TRY(both(*mpi, ranks, kCollectives));
-            // Counts, not times.
-            if (round == 0) HANARE_TRY(both(*mpi, ranks, kTables));
+    for (const SpaceBenchMpi* const mpi : series.mpis) {
+        for (const SpaceBenchWay& way : space_bench_ways()) {
+            if (series.has("pairs")) HANARE_TRY(both(*mpi, 2, "pingpong", way.suffix));
         }
+        for (const uint64_t ranks : series.ranks) {
+            if (series.has("collectives")) HANARE_TRY(both(*mpi, ranks, kCollectives));
+            // Counts, not times.
+            if (series.has("memory") && round == 0) HANARE_TRY(both(*mpi, ranks, kMemory));
+        }
+        for (const Application& application : kApplications) {
+            if (!series.has("applications") ||
+                (mpi != &space_bench_mpis()[0] && !application.is_for_mpich)) {
+                continue;
+            }
+            HANARE_TRY(both(*mpi, application.ranks, application.name));
+        }
+    }
+    for (int turn = 0; turn < 2 && series.has("start"); ++turn) {
+        const int mode = (turn + round) & 1;
+        HANARE_TRY_ASSIGN(const double us, time_of_starts_us(mode == 1));
+        all[{kNoMpi, 1, "start", 0}].by_mode[mode].push_back(us);
     }
     return {};
 }
@@ -187,16 +244,30 @@ double ratio_of(const Values& values) {
     return bench::summarize(std::move(ratios)).median;
 }
 
+// What a case's values are: its metric and unit.
+struct Measure {
+    const char* metric;
+    const char* unit;
+    bool is_time;
+};
+Measure measure_of(const Key& key) {
+    if (key.name.ends_with("_tables")) return {"page_tables", "KiB", false};
+    if (key.name.ends_with("_memory")) return {"memory", "KiB", false};
+    if (key.name.starts_with("npb-")) return {"time", "s", true};
+    return {"time", "us", true};
+}
+
 std::string shown(const Key& key, double value) {
-    return key.name == kTables ? bench::format("%.1f MiB", value / 1024)
-                               : bench::format("%.2f us", value);
+    const Measure measure = measure_of(key);
+    return measure.is_time ? bench::format("%.2f %s", value, measure.unit)
+                           : bench::format("%.1f MiB", value / 1024);
 }
 
 void print_table(const std::map<Key, Values>& all) {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     bench::Table table({"mpi", "case", "ranks", "bytes", "plain", "space", "plain / space", ""});
     for (const auto& [key, values] : all) {
-        const bool shares = key.name != kTables && static_cast<long>(key.ranks) > processors;
+        const bool shares = measure_of(key).is_time && static_cast<long>(key.ranks) > processors;
         table.add_row({key.mpi, key.name, std::to_string(key.ranks), std::to_string(key.bytes),
                        shown(key, bench::summarize(values.by_mode[0]).median),
                        shown(key, bench::summarize(values.by_mode[1]).median),
@@ -205,7 +276,11 @@ void print_table(const std::map<Key, Values>& all) {
     }
     std::printf(
         "MPI between processes, and between tasks of one space; medians of rounds in turns.\n"
-        "pingpong: one way; tables: page tables of all ranks, a shared window touched by all.\n\n"
+        "pingpong: one way, as MPI sends it, through shared memory (eager), from memory to memory\n"
+        "(rendezvous); tables, memory: of all ranks, after an exchange of all with all, and with "
+        "a\n"
+        "shared window touched by all; start: of a program that ends at once, from begin to "
+        "end.\n\n"
         "%s",
         table.text().c_str());
 }
@@ -215,11 +290,10 @@ std::vector<bench::Record> records_of(const std::map<Key, Values>& all) {
     for (const auto& [key, values] : all) {
         const nlohmann::json params = {
             {"mpi", key.mpi}, {"ranks", key.ranks}, {"bytes", key.bytes}};
-        const bool is_tables = key.name == kTables;
+        const Measure measure = measure_of(key);
         for (int mode = 0; mode < 2; ++mode) {
-            records.push_back({"space", key.name, kModes[mode], is_tables ? "page_tables" : "time",
-                               is_tables ? "KiB" : "us", bench::summarize(values.by_mode[mode]),
-                               params});
+            records.push_back({"space", key.name, kSpaceBenchModes[mode], measure.metric,
+                               measure.unit, bench::summarize(values.by_mode[mode]), params});
         }
     }
     return records;
@@ -237,40 +311,10 @@ Result<void> measure(const SpaceBenchFlags& flags, const sys::Interrupt& interru
     return json.write(records_of(all));
 }
 
-// This process becomes the launcher.
-Error become_job(const std::string& text) {
-    const size_t first = text.find(':');
-    const size_t second = text.find(':', first + 1);
-    const size_t third = text.find(':', second + 1);
-    const auto* const mpi = std::ranges::find_if(
-        kMpis, [&](const Mpi& each) { return text.substr(0, first) == each.name; });
-    if (third == text.npos || mpi == std::end(kMpis)) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT, "--job: only the bench itself may use it")
-            .error();
-    }
-    const auto launcher = sys::find_program(mpi->launcher);
-    if (!launcher) return launcher.error();
-    const std::string mode = text.substr(first + 1, second - first - 1);
-    std::vector<std::string> arguments = {*launcher, "-n",
-                                          text.substr(second + 1, third - second - 1)};
-    if (mpi == &kMpis[0]) {
-        arguments.insert(arguments.end(), {"--oversubscribe", "--mca", "plm", "isolated"});
-        if (geteuid() == 0) arguments.emplace_back("--allow-run-as-root");
-    }
-    if (mode == kModes[1]) {
-        const fs::path root = own_directory() / "hanare-space-root";
-        arguments.insert(arguments.end(), {root.string(), "exec"});
-        setenv("HANARE_SPACE_VERBOSE", "1", 1);
-    }
-    arguments.insert(arguments.end(), {(own_directory() / mpi->program).string(), mode});
-    for (const std::string& name : split_list(text.substr(third + 1))) arguments.push_back(name);
-    return sys::become_program(arguments, SIGTERM);
-}
-
 }  // namespace
 
 int run_bench_space(const SpaceBenchFlags& flags) {
-    if (flags.job) return report(become_job(*flags.job));
+    if (flags.job) return report(become_space_job(*flags.job));
     return run_interruptible(
         "bench space", [&](const sys::Interrupt& interrupt) { return measure(flags, interrupt); });
 }

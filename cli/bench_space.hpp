@@ -13,6 +13,7 @@ struct SpaceBenchFlags {
     bool quick = false;
     std::optional<std::string> mpis;
     std::optional<std::string> ranks;
+    std::optional<std::string> cases;
     std::optional<std::string> rounds;
     std::optional<std::string> json;
     std::optional<std::string> job;  // what the bench runs its jobs as: MPI:MODE:RANKS:CASES

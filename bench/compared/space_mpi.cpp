@@ -5,8 +5,9 @@
 // size:
 //
 //   pingpong, bcast, allreduce, alltoall   microseconds of one operation (pingpong: one way)
-//   tables    KiB of page tables of all ranks, after an exchange of all with all and a window of
-//             BYTES that all have touched
+//   memory    KiB of all ranks: of page tables and in all, after an exchange of all with all
+//             (alltoall_tables, alltoall_memory) and with a window of BYTES that all have touched
+//             (window_tables, window_memory)
 //
 // Contents are checked behind each series.  Ends with status 1 where they are wrong.
 #include <mpi.h>
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +29,7 @@ constexpr size_t kBytesMax = size_t{8} << 20;
 constexpr double kSeriesUs = 20'000;
 constexpr int kIterationsMax = 2000;
 constexpr size_t kAlignment = 4096;
-constexpr size_t kWindowBytes = size_t{256} << 20;
+constexpr size_t kWindowBytes = size_t{512} << 20;
 
 int rank = 0;
 int ranks = 0;
@@ -167,20 +169,37 @@ void alltoall() {
     }
 }
 
-// Of this process's memory.
-long page_tables_kib() {
+// Of this process's memory, from a file of the kernel.
+long figure_kib(const char* path, const char* name) {
     long kib = 0;
-    std::FILE* const status = std::fopen("/proc/self/status", "r");
+    std::FILE* const file = std::fopen(path, "r");
     char line[256];
-    while (status != nullptr && std::fgets(line, sizeof line, status) != nullptr) {
-        if (std::sscanf(line, "VmPTE: %ld", &kib) == 1) break;
+    const size_t length = std::strlen(name);
+    while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr) {
+        if (std::strncmp(line, name, length) == 0) kib = std::atol(line + length);
     }
-    if (status != nullptr) std::fclose(status);
+    if (file != nullptr) std::fclose(file);
     return kib;
 }
 
-void tables(bool is_space) {
-    exchange(4096, nullptr);
+// Of all ranks: each says its own, or that of the memory that all have.
+void tell_memory(const char* what, size_t bytes, bool is_space) {
+    const auto tell_figure = [&](const char* suffix, const char* path, const char* name) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const long own_kib = figure_kib(path, name);
+        long kib = 0;
+        MPI_Reduce(&own_kib, &kib, 1, MPI_LONG, is_space ? MPI_MAX : MPI_SUM, 0, MPI_COMM_WORLD);
+        tell((std::string(what) + suffix).c_str(), bytes, static_cast<double>(kib));
+    };
+    tell_figure("_tables", "/proc/self/status", "VmPTE:");
+    // What several have is divided among them.
+    tell_figure("_memory", "/proc/self/smaps_rollup", "Pss:");
+}
+
+void memory(bool is_space) {
+    constexpr size_t kExchanged = 4096;
+    exchange(kExchanged, nullptr);
+    tell_memory("alltoall", kExchanged, is_space);
     const size_t own_bytes = kWindowBytes / static_cast<size_t>(ranks);
     unsigned char* own = nullptr;
     MPI_Win window;
@@ -195,14 +214,11 @@ void tables(bool is_space) {
         unsigned char* theirs = nullptr;
         MPI_Win_shared_query(window, other, &bytes, &unit, &theirs);
         for (size_t at = 0; at < own_bytes; at += kAlignment) {
-            check(theirs[at] == static_cast<unsigned char>(other + 1), "tables");
+            check(theirs[at] == static_cast<unsigned char>(other + 1), "memory");
         }
     }
     MPI_Win_fence(0, window);
-    const long own_kib = page_tables_kib();
-    long kib = 0;
-    MPI_Reduce(&own_kib, &kib, 1, MPI_LONG, is_space ? MPI_MAX : MPI_SUM, 0, MPI_COMM_WORLD);
-    tell("tables", kWindowBytes, static_cast<double>(kib));
+    tell_memory("window", kWindowBytes, is_space);
     MPI_Win_fence(0, window);
     MPI_Win_free(&window);
 }
@@ -234,7 +250,7 @@ int main(int argc, char** argv) {
         if (name == "bcast") broadcast();
         if (name == "allreduce") allreduce();
         if (name == "alltoall") alltoall();
-        if (name == "tables") tables(mode == "space");
+        if (name == "memory") memory(mode == "space");
     }
     MPI_Finalize();
     return 0;
