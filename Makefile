@@ -15,7 +15,7 @@ BUILD := cmake --build --parallel $(JOBS) --preset
 # Prints one line per suite with its time, the output of those that fail, and the totals at the end.
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --test-dir
 
-.PHONY: help demo test test-python test-sanitizers test-stress test-thread-safety test-programs test-servers \
+.PHONY: help demo test test-python test-sanitizers test-stress test-thread-safety test-programs test-servers test-mpi \
         bench install \
         format check-format clean bootstrap bootstrap-all bootstrap-programs release
 .NOTPARALLEL:
@@ -31,6 +31,8 @@ help:
 	@echo 'make test-thread-safety  clang build with -Wthread-safety -Werror'
 	@echo 'make test-programs       programs of Debian and PyPI: plain, hanare run, swap; an hour'
 	@echo '                         and more (PROGRAMS_FLAGS=..., see tests/programs/README.md)'
+	@echo 'make test-mpi            ranks of Open MPI and MPICH as tasks of a space, up to 128; the'
+	@echo '                         NAS Parallel Benchmarks with each number of ranks'
 	@echo 'make test-servers        1000 drains of a busy memory server, 100 programs each with and'
 	@echo '                         without redundancy whose server fails at random; a matrix of'
 	@echo '                         1.27 times the memory on a server and in a file'
@@ -109,6 +111,10 @@ test-servers: bootstrap
 	    --gtest_filter='RandomFaults.*:ComposedDrains.*'
 	@python3 -B tests/remote/larger_than_memory.py --hanare build/release/cli/hanare \
 	    --matv build/release/examples/example_matv
+
+test-mpi: bootstrap-all release
+	@HANARE_LONG_TESTS=1 HANARE_BINARY=build/release/cli/hanare \
+	    SPACE_PROGRAMS=build/release/tests/space/programs python3 -B tests/space/mpi_test.py -v
 
 bench: bootstrap
 	@cmake --preset release

@@ -2,7 +2,8 @@
  *
  * Messages of 1 B to 4 MiB around a ring, an exchange of all with all, a shared window, and loads
  * from the heaps of others where MPI's ranks are tasks of one space (argument "space").  Rank 0
- * prints "right".  Argument "wait": each prints its process and does nothing for ever. */
+ * prints "right".  Argument "wait": each prints its process and does nothing for ever; "abort": so
+ * it does until one aborts the job. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,14 +29,14 @@ static void go_round(void) {
     unsigned char *out = malloc(BYTES_MAX);
     unsigned char *in = malloc(BYTES_MAX);
     int round = 0;
-    for (int bytes = 1; bytes <= BYTES_MAX; bytes *= 4, round++) {
-        for (int i = 0; i < bytes; i++) out[i] = value(rank, round, (size_t)i);
-        memset(in, 0, (size_t)bytes);
+    for (size_t bytes = 1; bytes <= BYTES_MAX; bytes *= 4, round++) {
+        for (size_t i = 0; i < bytes; i++) out[i] = value(rank, round, i);
+        memset(in, 0, bytes);
         const int before = (rank + ranks - 1) % ranks;
-        MPI_Sendrecv(out, bytes, MPI_BYTE, (rank + 1) % ranks, round, in, bytes, MPI_BYTE, before,
-                     round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        for (int i = 0; i < bytes; i++) {
-            if (in[i] != value(before, round, (size_t)i)) fail("a message is wrong");
+        MPI_Sendrecv(out, (int)bytes, MPI_BYTE, (rank + 1) % ranks, round, in, (int)bytes, MPI_BYTE,
+                     before, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (size_t i = 0; i < bytes; i++) {
+            if (in[i] != value(before, round, i)) fail("a message is wrong");
         }
     }
     free(out);
@@ -99,6 +100,13 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "wait") == 0) {
         printf("%d\n", (int)getpid());
         fflush(stdout);
+        for (;;) pause();
+    }
+    if (argc > 1 && strcmp(argv[1], "abort") == 0) {
+        printf("%d\n", (int)getpid());
+        fflush(stdout);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 33);
         for (;;) pause();
     }
     go_round();

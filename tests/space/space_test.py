@@ -25,6 +25,24 @@ PROGRAMS = pathlib.Path(os.environ["SPACE_PROGRAMS"])
 SECONDS = 120
 
 
+# Processes by fork and by exec, which leaves the space, and threads, in each task.
+POOLS = """
+import multiprocessing, threading
+def square(number):
+    return number * number
+if __name__ == "__main__":
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            assert pool.map(square, range(1000)) == [k * k for k in range(1000)], method
+    sums = []
+    threads = [threading.Thread(target=lambda: sums.append(sum(range(100000)))) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert sums == [sum(range(100000))] * 4
+    print("right")
+"""
+
+
 def run(count, *command, **options):
     return subprocess.run([HANARE, "space", "run", "-n", str(count), *map(str, command)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -170,6 +188,24 @@ class Programs(unittest.TestCase):
     def test_openmp(self):
         self.assert_right(run(3, PROGRAMS / "parallel"), 3)
 
+    def test_fortran(self):
+        if not (PROGRAMS / "common").exists():
+            self.skipTest("gfortran is not installed")
+        self.assert_right(run(4, PROGRAMS / "common"), 4)
+
+    def test_python_with_processes(self):
+        if not (PROGRAMS / "python").exists():
+            self.skipTest("libpython3.11 is not installed")
+        with tempfile.TemporaryDirectory() as directory:
+            script = pathlib.Path(directory, "pool.py")
+            script.write_text(POOLS)
+            self.assert_right(run(3, PROGRAMS / "python", script,
+                                  env=os.environ | {"PYTHONHOME": "/usr"}), 3)
+
+    def test_a_filter_of_system_calls_is_its_tasks(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assert_right(run(3, PROGRAMS / "filtered", directory), 3)
+
     def test_ordinary_user(self):
         done = run(3, "/bin/echo", "right", preexec_fn=ordinary_user())
         self.assert_right(done, 3)
@@ -253,30 +289,7 @@ class Ends(unittest.TestCase):
 
 
 class Jobs(unittest.TestCase):
-    """Ranks of MPI as tasks, by proxies that the launcher starts."""
-
-    def run_job(self, launcher, flags, ranks, *command):
-        path = shutil.which(launcher)
-        if not path or not command[0].exists():
-            self.skipTest(f"{launcher} or its mpicc is not installed")
-        return subprocess.run([path, *flags, "-n", str(ranks), HANARE, "space", "exec", "--verbose",
-                               *map(str, command)],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=SECONDS)
-
-    OPEN_MPI = ("mpirun.openmpi", ["--oversubscribe", "--allow-run-as-root", "--mca", "plm", "isolated"])
-    MPICH = ("mpiexec.mpich", [])
-
-    def assert_right(self, done):
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "right\n", ""))
-
-    def test_open_mpi(self):
-        program = PROGRAMS / "mpi_exchange_openmpi"
-        self.assert_right(self.run_job(*self.OPEN_MPI, 4, program, "space"))
-
-    def test_mpich(self):
-        program = PROGRAMS / "mpi_exchange_mpich"
-        self.assert_right(self.run_job(*self.MPICH, 4, program, "space"))
+    """Tasks by proxies, as launchers start them; MPI's are in mpi_test.py."""
 
     def test_what_is_the_proxys_is_the_tasks(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -359,25 +372,6 @@ class Jobs(unittest.TestCase):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
 
-    def test_killed_rank_ends_the_job_and_leaves_nothing(self):
-        program = PROGRAMS / "mpi_exchange_openmpi"
-        path = shutil.which(self.OPEN_MPI[0])
-        if not path or not program.exists():
-            self.skipTest("Open MPI is not installed")
-        job = subprocess.Popen([path, *self.OPEN_MPI[1], "-n", "4", HANARE, "space", "exec",
-                                str(program), "wait"], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.addCleanup(job.kill)
-        ranks = [int(job.stdout.readline()) for _ in range(4)]
-        root = int(pathlib.Path(f"/proc/{ranks[0]}/stat").read_text().split()[3])
-        os.kill(ranks[2], signal.SIGKILL)
-        job.communicate(timeout=SECONDS)
-        self.assertNotEqual(job.returncode, 0)
-        end = time.monotonic() + SECONDS
-        while any(pathlib.Path(f"/proc/{process}").exists() for process in [root, *ranks]):
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
-
     def test_mappings_do_not_grow_with_tasks_that_come_and_go(self):
         space = f"test-cycles-{os.getpid()}"
         keeper = self.started("echo $PPID; read forever < /dev/zero", space)
@@ -428,36 +422,6 @@ class Jobs(unittest.TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1)
         self.assertIn("runs on its own", done.stderr)
         self.assertIn("is not position-independent", done.stderr)
-
-
-@unittest.skipUnless(shutil.which("mpirun.openmpi") and
-                     (PROGRAMS / "mpi_exchange_openmpi").exists(), "Open MPI is not installed")
-class Bench(unittest.TestCase):
-    def test_measures_both_ways(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = pathlib.Path(directory, "results.json")
-            done = subprocess.run([HANARE, "bench", "space", "--mpi", "openmpi", "--rounds", "1",
-                                   "--ranks", "4", "--json", path], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=SECONDS)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            records = json.loads(path.read_text())
-        median = {(record["case"], record["system"], record["params"]["bytes"]): record["median"]
-                  for record in records}
-        for case in ("pingpong", "bcast", "allreduce", "alltoall"):
-            self.assertGreater(median[case, "plain", 65536], 0)
-            self.assertGreater(median[case, "space", 65536], 0)
-        # Counts, which do not depend on how busy the machine is.
-        window = max(bytes for case, _, bytes in median if case == "tables")
-        self.assertLess(median["tables", "space", window], median["tables", "plain", window] / 1.5)
-
-    def test_mistakes(self):
-        for flags, text in ((["--rounds", "0"], "--rounds"), (["--ranks", "1"], "--ranks"),
-                            (["--mpi", "other"], "--mpi")):
-            done = subprocess.run([HANARE, "bench", "space", *flags], capture_output=True, text=True,
-                                  timeout=SECONDS)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertIn(text, done.stderr)
-            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
 
 class Mistakes(unittest.TestCase):
