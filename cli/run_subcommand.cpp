@@ -22,7 +22,7 @@ namespace {
 // Subcommands whose command line ends with that of a program.
 constexpr std::string_view kStarters[] = {"run", "launch", kAgentName};
 // Of `hanare space`.
-constexpr std::string_view kSpaceStarters[] = {"run", "exec"};
+constexpr std::string_view kSpaceStarters[] = {"run", "exec", "gdb"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();

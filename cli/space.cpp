@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/run.hpp"
+#include "cli/space_gdb.hpp"
 #include "cli/space_ps.hpp"
 #include "config/rules.hpp"
 #include "sys/become_program.hpp"
@@ -62,6 +63,14 @@ Result<void> exec(const SpaceFlags& flags, const RunArguments& arguments) {
     return become_root({"exec"}, arguments);
 }
 
+Result<void> debug(const SpaceFlags&, const RunArguments& arguments) {
+    if (arguments.program.empty()) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "hanare space gdb needs the process of a task");
+    }
+    const std::vector<std::string>& words = arguments.program;
+    return std::unexpected(become_gdb(words.front(), {words.begin() + 1, words.end()}));
+}
+
 using Command = Result<void> (*)(const SpaceFlags&, const RunArguments&);
 
 void set_command(CLI::App& app, const std::shared_ptr<SpaceFlags>& flags,
@@ -99,6 +108,12 @@ void add_space(CLI::App& app, const RunArguments& arguments) {
         "the\n"
         "program's.");
     set_command(*exec_app, flags, arguments, exec);
+    CLI::App* gdb_app = space->add_subcommand("gdb", "attaches gdb to a task, with its symbols");
+    gdb_app->footer(
+        "hanare space gdb PID [ARGS...]: the process of a task (hanare space ps), and what else "
+        "gdb\n"
+        "is to be told, such as -batch -ex 'thread apply all backtrace'.");
+    set_command(*gdb_app, flags, arguments, debug);
     CLI::App* ps_app = space->add_subcommand("ps", "the spaces of this user, and their tasks");
     const auto as_json = std::make_shared<bool>(false);
     ps_app->add_flag("--json", *as_json, "print JSON");

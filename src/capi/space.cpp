@@ -128,6 +128,10 @@ Result<pid_t> spawn(hanare_space& space, const hanare_space_program* given) {
     HANARE_TRY(task::send_request(*socket, request, kAnswerMs));
     const auto answer = task::receive_answer(*socket, kAnswerMs);
     if (!answer) return std::unexpected(lost());
+    if (answer->kind == task::Answer::Kind::kFull) {
+        return fail(HANARE_STATUS_LIMIT,
+                    "the space has all the mappings that vm.max_map_count allows");
+    }
     if (answer->kind != task::Answer::Kind::kBegun) {
         return fail(static_cast<hanare_status>(answer->value), "%s", answer->text);
     }

@@ -250,7 +250,7 @@ TEST_F(OptionsTest, VariablesOfBuildAndTestsAreNoNoise) {
          {"HANARE_BINARY", "HANARE_TEST_SEED", "HANARE_TEST_SANITIZER", "HANARE_NO_BOOTSTRAP",
           "HANARE_OS_RELEASE", "HANARE_STRESS_WRITES", "HANARE_FUZZ_ARTIFACTS", "HANARE_RUN_PAGE",
           "HANARE_CC", "HANARE_CXX", "HANARE_FC", "HANARE_SPACE", "HANARE_SPACE_TASK",
-          "HANARE_SPACE_TASKS", "HANARE_SPACE_VERBOSE"}) {
+          "HANARE_SPACE_TASKS", "HANARE_SPACE_VERBOSE", "HANARE_SPACE_MAPPINGS"}) {
         setenv(name, "1", 1);
     }
     const Result<Options> options = load_options();

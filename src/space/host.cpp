@@ -12,10 +12,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "space/space.hpp"
 #include "sys/local_socket.hpp"
+#include "sys/text_file.hpp"
 #include "task/request.hpp"
 
 namespace hanare::space {
@@ -31,6 +33,31 @@ constexpr int kIdleMs = 300;
 // A proxy that says nothing keeps the others waiting so long.
 constexpr int kPatienceMs = 5000;
 constexpr rlim_t kStackBytes = 8 << 20;
+
+// With what they map later.
+constexpr uint64_t kMappingsOfTask = 60;
+constexpr uint64_t kMappingsOfRank = 450;
+constexpr uint64_t kMappingsSpare = 500;  // of the root
+
+bool is_rank(const Request& request) {
+    return std::ranges::any_of(request.start.environment, [](const std::string& variable) {
+        return variable.starts_with("PMIX_RANK=") || variable.starts_with("PMI_RANK=");
+    });
+}
+
+uint64_t own_mappings() {
+    const auto maps = sys::read_text_file("/proc/self/maps");
+    return maps ? static_cast<uint64_t>(std::ranges::count(*maps, '\n')) : 0;
+}
+
+// HANARE_SPACE_MAPPINGS, of who has started the root, or what the kernel allows.
+uint64_t mappings_allowed() {
+    constexpr uint64_t kDefault = 65530;
+    const char* const asked = std::getenv("HANARE_SPACE_MAPPINGS");
+    const auto allowed = sys::read_text_file("/proc/sys/vm/max_map_count");
+    const uint64_t most = allowed ? std::strtoull(allowed->c_str(), nullptr, 10) : kDefault;
+    return asked == nullptr ? most : std::min<uint64_t>(most, std::strtoull(asked, nullptr, 10));
+}
 
 class Host {
 public:
@@ -89,6 +116,9 @@ private:
         Answer answer;
         if (process) {
             answer = {.kind = Answer::Kind::kBegun, .value = *process, .text = {}};
+        } else if (process.error().status == HANARE_STATUS_FULL) {
+            answer = {.kind = Answer::Kind::kFull, .value = was_full_ ? 0 : 1, .text = {}};
+            was_full_ = true;
         } else {
             answer.value = process.error().status;
             std::snprintf(answer.text, sizeof answer.text, "%s", process.error().text);
@@ -108,6 +138,9 @@ private:
         pollfd gone = {socket.number(), POLLRDHUP, 0};
         if (poll(&gone, 1, 0) != 0) return fail(HANARE_STATUS_NOT_FOUND, "the proxy has gone");
         const Request& request = received.request;
+        if (!has_room_for(request)) {
+            return fail(HANARE_STATUS_FULL, "vm.max_map_count allows no more mappings");
+        }
         std::vector<int> descriptors;
         for (const sys::FileDescriptor& file : received.descriptors) {
             descriptors.push_back(file.number());
@@ -125,6 +158,15 @@ private:
         HANARE_TRY_ASSIGN(const uint32_t task,
                           space_.spawn(request.start, request.signal_mask, &inherited));
         return space_.process_of(task);
+    }
+
+    // Ranks begin at about the same time, each with few mappings, and then have many.
+    bool has_room_for(const Request& request) const {
+        const uint64_t expected =
+            (clients_.size() + 1) * (is_rank(request) ? kMappingsOfRank : kMappingsOfTask);
+        if (expected < mappings_max_ / 2) return true;
+        const uint64_t present = own_mappings() + kMappingsOfTask;
+        return std::max(expected, present) + kMappingsSpare <= mappings_max_;
     }
 
     void end_all() {
@@ -157,6 +199,8 @@ private:
     sys::FileDescriptor signals_;
     std::vector<Client> clients_;
     bool accepts_ = true;
+    bool was_full_ = false;
+    const uint64_t mappings_max_ = mappings_allowed();
 };
 
 }  // namespace

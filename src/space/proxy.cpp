@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kPatienceMs = 30'000;
 constexpr int kForever = -1;
+constexpr int kSpacesMax = 64;  // of a job
 constexpr const char* kMpichRetries = "MPIR_CVAR_SHM_SYMHEAP_RETRY";
 
 // Blocked as long as this lives: for a descriptor, or until the program runs on its own.
@@ -95,6 +96,13 @@ private:
     const pid_t task_;
 };
 
+void tell_full(int spaces) {
+    std::fprintf(stderr,
+                 "hanare: the memory of %s has all the mappings that vm.max_map_count allows: more "
+                 "tasks are in another, and reach these as processes do\n",
+                 spaces == 1 ? "this job's space" : "one more space of this job");
+}
+
 // Who reads from them waits for their end, which is the task's.
 void close_inherited(const std::vector<int>& numbers) {
     for (const int number : numbers) {
@@ -127,19 +135,27 @@ Error run_by_proxy(const StartOfProgram& start, const std::string& space,
     if (!signals.is_open()) {
         return fail_errno(HANARE_STATUS_SYSTEM, errno, "the proxy of a task").error();
     }
-    auto socket = task::connect_root(task::address_of(space), root_program);
-    if (!socket) return socket.error();
-    if (auto sent = task::send_request(*socket, *request, kPatienceMs); !sent) {
-        return sent.error();
+    for (int spaces = 1; spaces <= kSpacesMax; ++spaces) {
+        const std::string name = spaces == 1 ? space : space + "+" + std::to_string(spaces);
+        auto socket = task::connect_root(task::address_of(name), root_program);
+        if (!socket) return socket.error();
+        if (auto sent = task::send_request(*socket, *request, kPatienceMs); !sent) {
+            return sent.error();
+        }
+        // From here on the program may have begun: it must not begin twice.
+        const Result<task::Answer> answer = task::receive_answer(*socket, kForever);
+        if (!answer) Standing::end_without_root();
+        switch (answer->kind) {
+            case task::Answer::Kind::kBegun:
+                close_inherited(request->numbers);
+                Standing(std::move(*socket), std::move(signals), answer->value).stay();
+            case task::Answer::Kind::kFull:
+                if (answer->value != 0) tell_full(spaces);
+                break;
+            default: return fail(HANARE_STATUS_NOT_SUPPORTED, "%s", answer->text).error();
+        }
     }
-    // From here on the program may have begun: it must not begin twice.
-    const Result<task::Answer> answer = task::receive_answer(*socket, kForever);
-    if (!answer) Standing::end_without_root();
-    if (answer->kind != task::Answer::Kind::kBegun) {
-        return fail(HANARE_STATUS_NOT_SUPPORTED, "%s", answer->text).error();
-    }
-    close_inherited(request->numbers);
-    Standing(std::move(*socket), std::move(signals), answer->value).stay();
+    return fail(HANARE_STATUS_LIMIT, "%d spaces of this job are full", kSpacesMax).error();
 }
 
 }  // namespace hanare::space

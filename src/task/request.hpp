@@ -53,9 +53,10 @@ struct Received {
 Result<Received> receive_request(const sys::FileDescriptor& socket, int timeout_ms);
 
 // The root's answers: kReady for a request; kBegun with the process, then kEnded with the status of
-// waitpid(2); or kFailed with the error's status and text.
+// waitpid(2); or kFailed with the error's status and text; or kFull where the space can have no
+// more mappings, with 1 for the first that is told so.
 struct Answer {
-    enum class Kind : uint32_t { kReady = 1, kBegun, kEnded, kFailed };
+    enum class Kind : uint32_t { kReady = 1, kBegun, kEnded, kFailed, kFull };
     Kind kind = Kind::kFailed;
     int32_t value = 0;
     char text[sizeof(Error::text)] = {};

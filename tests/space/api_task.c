@@ -8,6 +8,7 @@
  *   hold NAME       publishes a robust mutex that it holds, and waits to be killed
  *   take NAME       takes it from who was killed
  *   found NAME      waits until somebody has published it
+ *   ready           prints "ready" and waits to be killed
  *   forked          in a child of fork there is no space
  *   names COUNT     publishes and withdraws so many, in two threads
  *   pool            adds up an array of a pool of its own, larger than its local memory
@@ -74,6 +75,10 @@ static void walk(const char *name) {
     atomic_store(&list->doubled, 1);
 }
 
+__attribute__((noinline)) static void wait_to_be_killed(void) {
+    for (;;) pause();
+}
+
 static void hold(const char *name) {
     static pthread_mutex_t mutex;
     pthread_mutexattr_t kind;
@@ -85,7 +90,7 @@ static void hold(const char *name) {
     pthread_mutex_t *shared = found;
     CHECK(pthread_mutex_init(shared, &kind) == 0 && pthread_mutex_lock(shared) == 0);
     DONE(hanare_space_publish(name, &mutex));
-    for (;;) pause();
+    wait_to_be_killed();
 }
 
 /* The mutex lies here, and its first holder is another task. */
@@ -205,6 +210,11 @@ int main(int count, char **words) {
     if (strcmp(what, "found") == 0) {
         void *found = NULL;
         DONE(hanare_space_find(name, WAIT_MS, &found));
+    }
+    if (strcmp(what, "ready") == 0) {
+        puts("ready");
+        fflush(stdout);
+        wait_to_be_killed();
     }
     if (strcmp(what, "forked") == 0) forked();
     if (strcmp(what, "names") == 0) names(atoi(name));

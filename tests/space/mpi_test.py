@@ -77,6 +77,18 @@ class Jobs(unittest.TestCase):
             self.assertEqual(done.returncode, 33, done.stderr)
             wait_until_ended(int(number) for number in done.stdout.split() if number.isdigit())
 
+    def test_more_ranks_than_a_space_has_mappings_for(self):
+        program = PROGRAMS / "mpi_exchange_openmpi"
+        path = launcher_of(self, OPEN_MPI[0], program)
+        done = subprocess.run([path, *OPEN_MPI[1], "-n", "5", HANARE, "space", "exec", "--verbose",
+                               program], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=SECONDS, env=os.environ | {"HANARE_SPACE_MAPPINGS": "1500"})
+        self.assertEqual((done.returncode, done.stdout), (0, "right\n"), done.stderr)
+        # Two in each.
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 2, done.stderr)
+        self.assertIn("vm.max_map_count", lines[0])
+
     def test_two_spaces_in_one_job(self):
         program = PROGRAMS / "mpi_exchange_openmpi"
         path = launcher_of(self, OPEN_MPI[0], program)

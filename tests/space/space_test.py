@@ -256,6 +256,22 @@ class Ends(unittest.TestCase):
                               timeout=SECONDS, check=True).stdout
         self.assertIn(str(space.root.pid), text)
 
+    @unittest.skipUnless(shutil.which("gdb"), "gdb is not installed")
+    def test_gdb_has_the_symbols_of_a_task(self):
+        space = Started(self, 2, PROGRAMS / "api_task", "ready")
+        for task in space.tasks:
+            done = subprocess.run([HANARE, "space", "gdb", str(task), "-batch", "-ex", "backtrace"],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=SECONDS)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, "(?s)in wait_to_be_killed .* in main ")
+        for process, text in ((os.getpid(), "is no task"), ("none", "PID")):
+            done = subprocess.run([HANARE, "space", "gdb", str(process)], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=SECONDS)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(text, done.stderr)
+
     def test_bases_differ(self):
         bases = set()
         for _ in range(4):
