@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "base/units.hpp"
 #include "sys/descriptor_passing.hpp"
 #include "sys/local_socket.hpp"
+#include "sys/text_file.hpp"
 #include "task/signal_action.hpp"
 
 namespace hanare::task {
@@ -177,6 +177,17 @@ Result<std::vector<int>> inherited_descriptors() {
     return numbers;
 }
 
+// Other threads may create files meanwhile: umask(2) tells it only by changing it.
+Result<uint32_t> own_umask() {
+    constexpr std::string_view kLine = "\nUmask:";
+    const auto status = sys::read_text_file("/proc/self/status");
+    const size_t at = status ? status->find(kLine) : std::string::npos;
+    if (at == std::string::npos) {
+        return fail(HANARE_STATUS_SYSTEM, "/proc/self/status does not tell the umask");
+    }
+    return static_cast<uint32_t>(std::strtoul(status->c_str() + at + kLine.size(), nullptr, 8));
+}
+
 std::vector<uint8_t> own_processors() {
     std::vector<uint8_t> mask(kProcessorBytesMax);
     const long bytes = syscall(SYS_sched_getaffinity, 0, mask.size(), mask.data());
@@ -189,8 +200,7 @@ std::vector<uint8_t> own_processors() {
 Result<Request> Request::of_this_process(StartOfProgram start) {
     Request request;
     request.start = std::move(start);
-    request.umask = ::umask(0);
-    ::umask(request.umask);
+    HANARE_TRY_ASSIGN(request.umask, own_umask());
     request.group = getpgrp();
     for (size_t i = 0; i < kLimits; ++i) {
         getrlimit(static_cast<__rlimit_resource>(i), &request.limits[i]);
