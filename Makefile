@@ -17,7 +17,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(TEST_JOBS) --te
 
 .PHONY: help demo test test-python test-sanitizers test-stress test-thread-safety test-programs test-servers test-mpi \
         bench install \
-        format check-format clean bootstrap bootstrap-all bootstrap-programs release
+        format check-format clean bootstrap bootstrap-all bootstrap-programs bootstrap-mpi release
 .NOTPARALLEL:
 
 help:
@@ -112,7 +112,10 @@ test-servers: bootstrap
 	@python3 -B tests/remote/larger_than_memory.py --hanare build/release/cli/hanare \
 	    --matv build/release/examples/example_matv
 
-test-mpi: bootstrap-all release
+bootstrap-mpi:
+	@scripts/bootstrap --mpi
+
+test-mpi: bootstrap-mpi release
 	@HANARE_LONG_TESTS=1 HANARE_BINARY=build/release/cli/hanare \
 	    SPACE_PROGRAMS=build/release/tests/space/programs python3 -B tests/space/mpi_test.py -v
 

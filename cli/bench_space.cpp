@@ -16,6 +16,7 @@
 #include "bench/record.hpp"
 #include "bench/statistics.hpp"
 #include "bench/table.hpp"
+#include "cli/bench_space_hpcc.hpp"
 #include "cli/bench_space_job.hpp"
 #include "cli/bench_space_start.hpp"
 #include "cli/commands.hpp"
@@ -24,6 +25,7 @@
 #include "config/rules.hpp"
 #include "sys/child.hpp"
 #include "sys/program_file.hpp"
+#include "sys/temporary_folder.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -50,6 +52,7 @@ constexpr Application kApplications[] = {{"npb-is", 2, true},
                                          {"npb-ft", 2, true},
                                          {"npb-mg", 2, true},
                                          {"npb-sp", 4, false}};
+constexpr uint64_t kForkRanks = 5;
 
 // What is measured of a job, in the order in which it comes.
 struct Key {
@@ -66,7 +69,8 @@ struct Values {
 struct Series {
     std::vector<const SpaceBenchMpi*> mpis;
     std::vector<std::string> groups;
-    std::vector<uint64_t> ranks;  // of collectives and memory
+    std::vector<uint64_t> ranks;               // of collectives and memory
+    std::optional<sys::TemporaryFolder> hpcc;  // where it runs, if it does
     int rounds = 0;
 
     bool has(const char* group) const { return std::ranges::count(groups, group) > 0; }
@@ -122,6 +126,9 @@ Result<Series> make_series(const SpaceBenchFlags& flags) {
                     "--mpi: nothing to measure; there are openmpi and mpich, where they are "
                     "installed");
     }
+    if (series.has("applications")) {
+        HANARE_TRY_ASSIGN(series.hpcc, make_hpcc_folder());
+    }
     HANARE_TRY_ASSIGN(
         const uint64_t rounds,
         kRoundsAllowed.parse("--rounds", flags.rounds.value_or(flags.quick ? "2" : "7")));
@@ -144,6 +151,11 @@ std::optional<Line> parse_line(const std::string& text, bool is_application) {
     Line line;
     char name[32] = "";
     unsigned long long bytes = 0;
+    if (is_application && !text.starts_with("result: ")) {
+        const auto value = hpcc_time(text);
+        if (!value) return std::nullopt;
+        return Line{value->first, 0, value->second};
+    }
     if (is_application) {
         const int found =
             std::sscanf(text.c_str(), "result: program=%31s class=%*s ranks=%*u seconds=%lf", name,
@@ -194,7 +206,7 @@ Result<void> run_job(const SpaceBenchMpi& mpi, uint64_t ranks, const std::string
                       sys::Child::start({"hanare", "bench", "space", "--job", job}));
     WorkerLines lines(child.output_fd(), interrupt.fd());
     const Key which = {.mpi = mpi.name, .ranks = ranks, .name = way, .bytes = 0};
-    HANARE_TRY(read_lines(lines, which, cases.starts_with("npb-"), mode, all));
+    HANARE_TRY(read_lines(lines, which, is_application(cases), mode, all));
     HANARE_TRY_ASSIGN(const int status, child.wait());
     if (status == 0) return {};
     return fail(HANARE_STATUS_INTERNAL, "%s: %s", job.c_str(),
@@ -226,6 +238,10 @@ Result<void> run_round(const Series& series, int round, std::map<Key, Values>& a
             }
             HANARE_TRY(both(*mpi, application.ranks, application.name));
         }
+        if (series.hpcc && mpi == &space_bench_mpis()[0]) {
+            HANARE_TRY(both(*mpi, 2, hpcc_case(*series.hpcc)));
+        }
+        if (series.has("start")) HANARE_TRY(both(*mpi, kForkRanks, "fork"));
     }
     for (int turn = 0; turn < 2 && series.has("start"); ++turn) {
         const int mode = (turn + round) & 1;
@@ -253,7 +269,7 @@ struct Measure {
 Measure measure_of(const Key& key) {
     if (key.name.ends_with("_tables")) return {"page_tables", "KiB", false};
     if (key.name.ends_with("_memory")) return {"memory", "KiB", false};
-    if (key.name.starts_with("npb-")) return {"time", "s", true};
+    if (key.name.starts_with("npb-") || key.name.starts_with("hpcc-")) return {"time", "s", true};
     return {"time", "us", true};
 }
 
@@ -267,7 +283,8 @@ void print_table(const std::map<Key, Values>& all) {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     bench::Table table({"mpi", "case", "ranks", "bytes", "plain", "space", "plain / space", ""});
     for (const auto& [key, values] : all) {
-        const bool shares = measure_of(key).is_time && static_cast<long>(key.ranks) > processors;
+        const bool shares = measure_of(key).is_time && key.name != "fork" &&
+                            static_cast<long>(key.ranks) > processors;
         table.add_row({key.mpi, key.name, std::to_string(key.ranks), std::to_string(key.bytes),
                        shown(key, bench::summarize(values.by_mode[0]).median),
                        shown(key, bench::summarize(values.by_mode[1]).median),
@@ -277,10 +294,9 @@ void print_table(const std::map<Key, Values>& all) {
     std::printf(
         "MPI between processes, and between tasks of one space; medians of rounds in turns.\n"
         "pingpong: one way, as MPI sends it, through shared memory (eager), from memory to memory\n"
-        "(rendezvous); tables, memory: of all ranks, after an exchange of all with all, and with "
-        "a\n"
-        "shared window touched by all; start: of a program that ends at once, from begin to "
-        "end.\n\n"
+        "(rendezvous); tables, memory: of all ranks, after an exchange of all with all, and with\n"
+        "a shared window touched by all; start: of a program that ends at once, until its end;\n"
+        "fork: of one rank, while the others have 256 MiB each.\n\n"
         "%s",
         table.text().c_str());
 }

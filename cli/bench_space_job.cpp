@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "bench/table.hpp"
@@ -28,6 +29,8 @@ constexpr SpaceBenchWay kWays[] = {
     {"_eager", "through shared memory"},
     {"_rendezvous", "from memory to memory"},
 };
+
+constexpr const char* kHpcc = "hpcc@";
 
 fs::path own_directory() {
     std::error_code ignored;
@@ -65,8 +68,6 @@ std::string take_way(std::string& name) {
     return {};
 }
 
-bool is_application(const std::string& cases) { return cases.starts_with("npb-"); }
-
 // The words of a job's text; empty where it is none.
 std::vector<std::string> words_of(const std::string& text) {
     std::vector<std::string> words;
@@ -81,10 +82,15 @@ std::vector<std::string> words_of(const std::string& text) {
 
 }  // namespace
 
+bool is_application(const std::string& cases) {
+    return cases.starts_with("npb-") || cases.starts_with(kHpcc);
+}
+
 std::span<const SpaceBenchMpi> space_bench_mpis() { return kMpis; }
 std::span<const SpaceBenchWay> space_bench_ways() { return kWays; }
 
 fs::path space_bench_program(const SpaceBenchMpi& mpi, const std::string& cases) {
+    if (cases.starts_with(kHpcc)) return sys::find_program("hpcc").value_or("");
     const std::string which = is_application(cases) ? cases : "space";
     return own_directory() / ("hanare-bench-" + which + "-" + mpi.name);
 }
@@ -107,6 +113,11 @@ Error become_space_job(const std::string& text) {
     if (!launcher) return launcher.error();
     std::string cases = words[3];
     const std::string way = take_way(cases);
+    if (cases.starts_with(kHpcc)) {
+        std::error_code error;
+        fs::current_path(cases.substr(std::strlen(kHpcc)), error);
+        if (error) return fail_errno(HANARE_STATUS_SYSTEM, error.value(), "hpcc").error();
+    }
     std::vector<std::string> arguments = {*launcher, "-n", words[2]};
     if (mpi == &kMpis[0]) {
         arguments.insert(arguments.end(), {"--oversubscribe", "--mca", "plm", "isolated"});

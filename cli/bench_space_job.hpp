@@ -29,7 +29,9 @@ std::span<const SpaceBenchWay> space_bench_ways();
 
 inline constexpr const char* kSpaceBenchModes[] = {"plain", "space"};
 
-// Cases are those of the program, or one application: "npb-is".  Its program, beside this one.
+// Cases are those of the program, or one application: "npb-is", or "hpcc@FOLDER", which runs there.
+bool is_application(const std::string& cases);
+// Its program: beside this one, or where the system has it.
 std::filesystem::path space_bench_program(const SpaceBenchMpi& mpi, const std::string& cases);
 
 // "MPI:MODE:RANKS:CASES" for `hanare bench space --job`.

@@ -5,12 +5,16 @@
 // size:
 //
 //   pingpong, bcast, allreduce, alltoall   microseconds of one operation (pingpong: one way)
+//   fork      microseconds of a fork of rank 0 and the end of its child, which does nothing, while
+//   the
+//             others have BYTES of memory each
 //   memory    KiB of all ranks: of page tables and in all, after an exchange of all with all
 //             (alltoall_tables, alltoall_memory) and with a window of BYTES that all have touched
 //             (window_tables, window_memory)
 //
 // Contents are checked behind each series.  Ends with status 1 where they are wrong.
 #include <mpi.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -223,6 +227,38 @@ void memory(bool is_space) {
     MPI_Win_free(&window);
 }
 
+// Without a processor's time, but for rank 0.
+void wait_idly() {
+    MPI_Request arrival;
+    MPI_Ibarrier(MPI_COMM_WORLD, &arrival);
+    for (int has_come = 0; has_come == 0;) {
+        MPI_Test(&arrival, &has_come, MPI_STATUS_IGNORE);
+        if (has_come == 0) usleep(1000);
+    }
+}
+
+// Of rank 0, while the others have BYTES of memory each; the median.
+void fork_beside() {
+    constexpr int kForks = 51;
+    constexpr size_t kNeighbourBytes = size_t{256} << 20;
+    const Buffer memory = buffer_of(rank == 0 ? 1 : kNeighbourBytes, rank);
+    wait_idly();
+    if (rank == 0) {
+        std::vector<double> all;
+        for (int i = 0; i < kForks; ++i) {
+            const double begin = MPI_Wtime();
+            const pid_t child = fork();
+            if (child == 0) _exit(0);
+            int status = -1;
+            check(waitpid(child, &status, 0) == child && status == 0, "fork");
+            all.push_back((MPI_Wtime() - begin) * 1e6);
+        }
+        std::ranges::sort(all);
+        tell("fork", kNeighbourBytes, all[kForks / 2]);
+    }
+    wait_idly();
+}
+
 // Or the launcher was told so for nothing: the tasks of a space have its root as their parent.
 bool is_task_of_a_space() {
     char path[64];
@@ -251,6 +287,7 @@ int main(int argc, char** argv) {
         if (name == "allreduce") allreduce();
         if (name == "alltoall") alltoall();
         if (name == "memory") memory(mode == "space");
+        if (name == "fork") fork_beside();
     }
     MPI_Finalize();
     return 0;

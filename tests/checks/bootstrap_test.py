@@ -25,6 +25,7 @@ PROGRAMS = ["python3-venv", "gfortran", "gcc", "gawk", "perl", "sqlite3", "xz-ut
 CLANG = ["clang-19", "libclang-rt-19-dev", "llvm-19", "clang-format-19"]
 PYTHON = ["python3-dev", "python3-venv"]
 BROWSER = ["chromium"]
+MPI = ["gfortran", "gdb", "libpython3.11", "hpcc"]
 SLURM = ["slurmctld", "slurmd", "slurm-client"]
 
 DPKG_QUERY = """#!/bin/bash
@@ -110,6 +111,9 @@ def main():
     status, _, calls = result = run(["--programs"], BASE)
     expect("--programs", calls[1:] and calls[1].endswith(
         "install " + " ".join(PROGRAMS)), result)
+
+    status, _, calls = result = run(["--mpi"], BASE)
+    expect("--mpi", calls[1:] and calls[1].endswith("install " + " ".join(MPI)), result)
 
     status, error, calls = result = run([], BASE[1:], uid="1000")
     expect("user without sudo: the list, the command, status 1",
