@@ -55,9 +55,12 @@ HANARE_API hanare_status hanare_space_create(const hanare_space_options *options
 
 /* Begins a program as a task, which has what the calling thread would hand on by exec: descriptors
  * without FD_CLOEXEC (not more than it may open itself), working directory, masks, limits, process
- * group.  `process` is its number, for kill(2); its parent is the space.
+ * group.  `process` is its number, for kill(2); its parent is the space, so that the number may be
+ * another process's once the task has ended, waited for or not.  Each task that was not waited for
+ * takes a descriptor here.
  * NOT_FOUND, PERMISSION: no such program; NOT_SUPPORTED, INVALID_ARGUMENT: one that can be no task;
- * LIMIT: 1024 tasks, or vm.max_map_count; NO_MEMORY; PEER_LOST: the space has been killed. */
+ * LIMIT: 1024 tasks, or vm.max_map_count; NO_MEMORY; SYSTEM: no more descriptors, or it was killed
+ * before it had begun; TIMEOUT: the space does not answer; PEER_LOST: it has been killed. */
 HANARE_API hanare_status hanare_space_spawn(hanare_space *space,
                                             const hanare_space_program *program, pid_t *process);
 
@@ -70,12 +73,14 @@ HANARE_API hanare_status hanare_space_wait(hanare_space *space, pid_t process, i
                                            pid_t *ended, int *wait_status);
 
 /* Kills the tasks that have not ended, and gives the space back once they have.  No other thread is
- * in a function with it. */
+ * in a function with it.  TIMEOUT: they have not within ten seconds, and will; the handle is gone.
+ */
 HANARE_API hanare_status hanare_space_destroy(hanare_space *space);
 
 /* ---- tasks */
 
-/* Of the functions here NOT_FOUND, too: this process is no task of a space, or a child of one. */
+/* Of the functions here NOT_FOUND, too: this process is no task of a space, or a child of one
+ * (FORKED where it has pools). */
 
 /* Which of the space's tasks this is, 0 to 1023: a number that no other task has now. */
 HANARE_API hanare_status hanare_space_self(uint32_t *task);

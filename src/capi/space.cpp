@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +21,7 @@
 #include "capi/arguments.hpp"
 #include "capi/guard.hpp"
 #include "sys/clock.hpp"
+#include "sys/event.hpp"
 #include "sys/local_socket.hpp"
 #include "sys/program_file.hpp"
 #include "task/directory.hpp"
@@ -35,7 +38,8 @@ struct hanare_space {
     hanare::sys::FileDescriptor keeper;  // the root lives as long as this is open
     const pid_t owner = getpid();
     std::mutex lock;
-    std::vector<std::shared_ptr<Task>> tasks;  // not waited for yet
+    std::vector<std::shared_ptr<Task>> tasks;    // not waited for yet
+    std::vector<hanare::sys::EventFd*> waiters;  // for any: told of tasks that begin
 };
 
 namespace hanare::capi {
@@ -46,7 +50,7 @@ using SpaceTask = std::shared_ptr<hanare_space::Task>;
 
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr int kAnswerMs = 30'000;
-constexpr int kEndMs = 10'000;
+constexpr uint64_t kEndMs = 10'000;
 constexpr const char* kRootProgram = "hanare-space-root";
 
 // Where it is installed, seen from this library, and where it is built.
@@ -124,10 +128,19 @@ Result<pid_t> spawn(hanare_space& space, const hanare_space_program* given) {
     HANARE_TRY_ASSIGN(task::StartOfProgram start, start_of(given));
     HANARE_TRY_ASSIGN(const auto request, task::Request::of_this_process(std::move(start)));
     auto socket = task::connect_root(space.address, {});
-    if (!socket) return std::unexpected(lost());
-    HANARE_TRY(task::send_request(*socket, request, kAnswerMs));
+    if (!socket) {
+        return std::unexpected(socket.error().os_errno == ECONNREFUSED ? lost() : socket.error());
+    }
+    // A root that refuses closes its end, and says why before that.
+    const Result<void> sent = task::send_request(*socket, request, kAnswerMs);
+    if (!sent && sent.error().status != HANARE_STATUS_NOT_FOUND) {
+        return std::unexpected(sent.error());
+    }
     const auto answer = task::receive_answer(*socket, kAnswerMs);
-    if (!answer) return std::unexpected(lost());
+    if (!answer) {
+        const bool is_gone = answer.error().status == HANARE_STATUS_NOT_FOUND;
+        return std::unexpected(is_gone ? lost() : answer.error());
+    }
     if (answer->kind == task::Answer::Kind::kFull) {
         return fail(HANARE_STATUS_LIMIT,
                     "the space has all the mappings that vm.max_map_count allows");
@@ -140,6 +153,7 @@ Result<pid_t> spawn(hanare_space& space, const hanare_space_program* given) {
     task->socket = std::move(*socket);
     const std::lock_guard guard(space.lock);
     space.tasks.push_back(std::move(task));
+    for (sys::EventFd* const waiter : space.waiters) waiter->post();
     return answer->value;
 }
 
@@ -153,10 +167,46 @@ std::vector<SpaceTask> awaited(hanare_space& space, pid_t process) {
     return some;
 }
 
+// Of who waits for any task: while it waits, others may begin.
+class Waiter {
+public:
+    static Result<Waiter> begin(hanare_space& space, pid_t process) {
+        if (process != 0) return Waiter(space, nullptr);
+        HANARE_TRY_ASSIGN(sys::EventFd begun, sys::EventFd::open());
+        return Waiter(space, std::make_unique<sys::EventFd>(std::move(begun)));
+    }
+    Waiter(Waiter&& other) noexcept = default;
+    Waiter& operator=(Waiter&&) = delete;
+    ~Waiter() {
+        if (begun_ == nullptr) return;
+        const std::lock_guard guard(space_.lock);
+        std::erase(space_.waiters, begun_.get());
+    }
+
+    // -1 where it waits for one task.
+    int number() const noexcept { return begun_ != nullptr ? begun_->number() : -1; }
+    void clear() noexcept {
+        if (begun_ != nullptr) begun_->clear();
+    }
+
+private:
+    Waiter(hanare_space& space, std::unique_ptr<sys::EventFd> begun)
+        : space_(space), begun_(std::move(begun)) {
+        if (begun_ == nullptr) return;
+        const std::lock_guard guard(space_.lock);
+        space_.waiters.push_back(begun_.get());
+    }
+
+    hanare_space& space_;
+    std::unique_ptr<sys::EventFd> begun_;
+};
+
 // Null where none has ended; which it may do for somebody else meanwhile.
-Result<SpaceTask> take_ended(hanare_space& space, const std::vector<SpaceTask>& some, int left_ms) {
+Result<SpaceTask> take_ended(hanare_space& space, const std::vector<SpaceTask>& some,
+                             const Waiter& waiter, int left_ms) {
     std::vector<pollfd> entries;
     for (const SpaceTask& each : some) entries.push_back({each->socket.number(), POLLIN, 0});
+    entries.push_back({waiter.number(), POLLIN, 0});
     if (poll(entries.data(), entries.size(), left_ms) < 0 && errno != EINTR) {
         return fail_errno(HANARE_STATUS_SYSTEM, errno, "poll");
     }
@@ -176,13 +226,16 @@ struct End {
 Result<End> wait(hanare_space& space, pid_t process, int timeout_ms) {
     const uint64_t end_ns =
         sys::now_ns() + static_cast<uint64_t>(std::max(timeout_ms, 0)) * kNsPerMs;
+    HANARE_TRY_ASSIGN(Waiter waiter, Waiter::begin(space, process));
     for (;;) {
+        waiter.clear();
         const std::vector<SpaceTask> some = awaited(space, process);
         if (some.empty()) return fail(HANARE_STATUS_NOT_FOUND, "there is no such task to wait for");
         const uint64_t now_ns = sys::now_ns();
         const uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns + kNsPerMs - 1) / kNsPerMs : 0;
-        HANARE_TRY_ASSIGN(const SpaceTask ended,
-                          take_ended(space, some, timeout_ms < 0 ? -1 : static_cast<int>(left_ms)));
+        HANARE_TRY_ASSIGN(
+            const SpaceTask ended,
+            take_ended(space, some, waiter, timeout_ms < 0 ? -1 : static_cast<int>(left_ms)));
         if (ended != nullptr) {
             const auto answer = task::receive_answer(ended->socket, kAnswerMs);
             if (!answer) return std::unexpected(lost());
@@ -195,12 +248,16 @@ Result<End> wait(hanare_space& space, pid_t process, int timeout_ms) {
 }
 
 // The root closes its end once all tasks have ended.
-void destroy(hanare_space* space) {
+Result<void> destroy(hanare_space* space) {
     const std::unique_ptr<hanare_space> owned(space);
     sys::end_sending(space->keeper);
+    const uint64_t end_ns = sys::now_ns() + kEndMs * kNsPerMs;
     pollfd gone = {space->keeper.number(), POLLRDHUP, 0};
-    while (poll(&gone, 1, kEndMs) < 0 && errno == EINTR) {
+    for (uint64_t now_ns = sys::now_ns(); now_ns < end_ns; now_ns = sys::now_ns()) {
+        const auto left_ms = static_cast<int>((end_ns - now_ns) / kNsPerMs + 1);
+        if (poll(&gone, 1, left_ms) > 0) return {};
     }
+    return fail(HANARE_STATUS_TIMEOUT, "the tasks of the space have not ended yet");
 }
 
 template <typename Body>
@@ -271,8 +328,7 @@ hanare_status hanare_space_wait(hanare_space* space, pid_t process, int timeout_
 
 hanare_status hanare_space_destroy(hanare_space* space) {
     return on_space(__func__, space, [&](hanare_space& opened) -> Result<void> {
-        hanare::capi::destroy(&opened);
-        return {};
+        return hanare::capi::destroy(&opened);
     });
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/units.hpp"
 #include "fabric/fifo.hpp"
+#include "sys/clock.hpp"
+#include "sys/lock.hpp"
 #include "sys/process_namespace.hpp"
 #include "sys/random.hpp"
 #include "sys/raw_thread.hpp"
@@ -15,6 +17,19 @@ namespace hanare::fabric {
 namespace {
 
 constexpr uint32_t kYield_us = 20;
+// A visitor copies; it takes so long only if it is stopped.
+constexpr uint64_t kVisitNsMax = 10'000'000'000;
+
+// False: too long.
+template <typename Condition>
+bool wait_while(Condition is_so) noexcept {
+    const uint64_t end_ns = sys::now_ns() + kVisitNsMax;
+    while (is_so()) {
+        if (sys::now_ns() >= end_ns) return false;
+        sys::yield_for_us(kYield_us);
+    }
+    return true;
+}
 
 }  // namespace
 
@@ -28,12 +43,8 @@ void ExposedRegions::Access::end() noexcept {
 void ExposedRegions::close(uint32_t region, Slot& slot) noexcept {
     if (page_ != nullptr) page_->epochs[region].store(0);
     slot.users.fetch_or(Slot::kClosed);
-    const auto is_in_use = [&] {
-        return slot.users.load(std::memory_order_acquire) != Slot::kClosed ||
-               (directory_ != nullptr && directory_->is_visited(task_, region + 1));
-    };
     sys::SpinWait wait;
-    while (is_in_use()) {
+    while (slot.users.load(std::memory_order_acquire) != Slot::kClosed) {
         if (!wait.spin()) sys::yield_for_us(kYield_us);
     }
 }
@@ -124,7 +135,8 @@ Result<void> ExposedRegions::revoke(uint32_t region) {
     HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(keys))));
     const std::lock_guard changing(changes_);
     HANARE_TRY_ASSIGN(Slot* const slot, close_with(keys, region));
-    const Result<void> taken = take_from_attached(*slot);
+    Result<void> taken = wait_for_visitors_of(region);
+    if (taken) taken = take_from_attached(*slot);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
     if (taken) {
@@ -138,12 +150,28 @@ Result<void> ExposedRegions::revoke(uint32_t region) {
 Result<void> ExposedRegions::conceal(uint32_t region, sys::FileDescriptor* file) {
     const std::lock_guard changing(changes_);
     HANARE_TRY_ASSIGN(Slot* const slot, close_with({}, region));
-    Result<void> taken = take_from_attached(*slot);
+    Result<void> taken = wait_for_visitors_of(region);
+    if (taken) taken = take_from_attached(*slot);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
     if (file != nullptr && taken) *file = std::move(slot->file);
     forget(*slot);
     return taken;
+}
+
+// Who looks at the slot after it was closed does not go on.
+Result<void> ExposedRegions::wait_for_visitors_of(uint32_t region) const {
+    if (directory_ == nullptr) return {};
+    const bool have_gone = wait_while([&] { return directory_->is_visited(task_, region + 1); });
+    if (have_gone) return {};
+    return fail(HANARE_STATUS_TIMEOUT, "region %u: a task that is in it does not go on", region);
+}
+
+void ExposedRegions::wait_for_visitors() const noexcept {
+    if (directory_ == nullptr) return;
+    // The end of serving is before the look at visits, as a visit is before the look at serving.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    wait_while([&] { return directory_->is_visited(task_); });
 }
 
 void ExposedRegions::forget(Slot& slot) noexcept {

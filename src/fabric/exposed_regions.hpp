@@ -17,8 +17,8 @@
 // through the serving thread.
 //
 // Tasks of the same space (task/directory.hpp) look at these regions themselves (look()), on a
-// visit that revoke() and conceal() wait for as for an Access.  There keys find errors and protect
-// nothing.
+// visit that revoke() and conceal() wait for, and so does who ends serving before it gives the
+// memory back (wait_for_visitors()).  There keys find errors and protect nothing.
 //
 // enter() and look() are async-signal-safe and take no lock; the rest is for ordinary threads.
 #pragma once
@@ -93,6 +93,7 @@ public:
     Result<Capability> capability(uint32_t region, Rights rights) const;
     // Replaces all keys.  What this process writes to the memory of a file meanwhile, and what
     // comes through other regions of it, may be lost. After an error the region is concealed.
+    // TIMEOUT: a task of the same space is on a visit there, and stopped.
     Result<void> revoke(uint32_t region);
     // After an error who had attached to the memory has it still.  `file`, if it is not null, gets
     // that of the memory, if there is one.
@@ -122,6 +123,9 @@ public:
     ExposedRegions* place_in_space() noexcept { return directory_ != nullptr ? this : nullptr; }
     // Whether that is what they take it for: of the same version.
     bool is_understood() const noexcept { return layout_ == kLayout; }
+    // After end_serving(): until none of them is in here.  One that is stopped is waited for ten
+    // seconds.
+    void wait_for_visitors() const noexcept;
     // For one of them, that visits this task and `region + 1` meanwhile: `region`, and what enter()
     // says.
     hanare_status look(const Capability& capability, Rights needed, uint64_t offset, uint64_t bytes,
@@ -156,6 +160,7 @@ private:
     void close(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
     void open(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
     Result<Slot*> close_with(const Keys& keys, uint32_t region);
+    Result<void> wait_for_visitors_of(uint32_t region) const;
     static Result<void> take_from_attached(Slot& slot);
     void forget(Slot& slot) noexcept HANARE_REQUIRES(lock_);
 

@@ -53,7 +53,7 @@ bool is_the_same_here(const RegionPage& page, int process) noexcept {
 }
 
 // Tasks of a space believe each other: any of them could do harm otherwise.
-Neighbour neighbour_of(uint64_t address, int process) noexcept {
+Neighbour neighbour_of(const RegionPage& page, uint64_t address, int process) noexcept {
     task::Directory* const directory = task::Directory::here();
     if (directory == nullptr || address == 0) return {};
     const auto self = directory->task_of(sys::raw_process_id());
@@ -62,7 +62,9 @@ Neighbour neighbour_of(uint64_t address, int process) noexcept {
     const Neighbour neighbour = {directory, *self, *other, static_cast<uint32_t>(process),
                                  reinterpret_cast<const ExposedRegions*>(address)};
     const task::Directory::Visit visit(*directory, *self, {*other, neighbour.process, 1});
-    return visit.has_begun() && neighbour.regions->is_understood() ? neighbour : Neighbour{};
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const bool is_there = visit.has_begun() && page.serving.is_alive();
+    return is_there && neighbour.regions->is_understood() ? neighbour : Neighbour{};
 }
 
 }  // namespace
@@ -164,7 +166,7 @@ Result<LocalConnection> connect_locally(const std::string& address, int timeout_
     const int process = sys::peer_process(socket.number());
     if (is_the_same_here(page, process)) {
         connection.process = process;
-        connection.neighbour = neighbour_of(answer.address, process);
+        connection.neighbour = neighbour_of(page, answer.address, process);
     }
     connection.transport = std::make_unique<Transport>(std::move(*connected), std::move(rings),
                                                        Handshake::Side::kSource);

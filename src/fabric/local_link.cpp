@@ -104,6 +104,7 @@ bool LocalLink::try_in_space(Operation& operation) noexcept {
     const task::Directory::Visit visit(
         *neighbour_.directory, neighbour_.self,
         {neighbour_.task, neighbour_.process, capability.region + 1});
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!visit.has_begun() || !page_.serving.is_alive()) return false;
     hanare_status status = check(operation);
     std::span<std::byte> region;

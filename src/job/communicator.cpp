@@ -74,6 +74,7 @@ Communicator::~Communicator() {
     end_links();
     if (service_ != nullptr) service_->stop();
     if (server_.joinable()) server_.join();
+    exposures_.regions().wait_for_visitors();
 }
 
 // Alone it has nobody to serve.

@@ -167,8 +167,11 @@ Result<pid_t> begin_task(const Beginning& beginning, std::span<std::byte> stack)
     while (passed.has_begun.load() == 0 && !has_ended(process)) {
         sys::futex_wait(passed.has_begun, 0, kLookEveryMs);
     }
-    if (passed.error == 0) return process;
+    if (passed.has_begun.load() != 0 && passed.error == 0) return process;
     waitpid(process, nullptr, 0);
+    if (passed.error == 0) {
+        return fail(HANARE_STATUS_SYSTEM, "the task was killed before it had begun");
+    }
     return fail_errno(HANARE_STATUS_LIMIT, passed.error, "giving a task its descriptors");
 }
 

@@ -56,10 +56,10 @@ private:
 // The system calls of a file's code that are answered, in their order.
 class Sites {
 public:
-    // From what tasks have found before, else by decoding.
-    Sites(int file, const KnownSites::Code& code) noexcept {
+    // Of code that is at `mapped`: from what tasks have found before, else by decoding.
+    Sites(int file, const KnownSites::Code& code, const uint8_t* mapped) noexcept {
         const auto known = KnownSites::find(code);
-        if (known) {
+        if (known && are_there(*known, mapped)) {
             count_ = known->size();
             std::ranges::copy(*known, sites_.begin());
             return;
@@ -73,6 +73,12 @@ public:
     uint32_t dropped() const noexcept { return dropped_; }
 
 private:
+    // A file that was written to may look unchanged for as long as a tick of the clock.
+    static bool are_there(std::span<const KnownSites::Site> sites, const uint8_t* mapped) noexcept {
+        return std::ranges::all_of(sites, [mapped](const KnownSites::Site& site) {
+            return mapped[site.offset] == 0x0f && mapped[site.offset + 1] == 0x05;
+        });
+    }
     void decode(Code content, const KnownSites::Code& code) noexcept {
         if (code.offset >= content.size()) return;
         const auto image = hook::CodeImage::of_file(content);
@@ -178,13 +184,15 @@ uint32_t rewrite_code(Partition& partition, Range place, int file, uint64_t offs
     }
     const auto file_bytes = static_cast<uint64_t>(status.st_size);
     const uint64_t bytes = std::min(place.end - place.begin, file_bytes - offset);
-    const Sites sites(file, {.device = status.st_dev,
-                             .inode = status.st_ino,
-                             .file_bytes = file_bytes,
-                             .written_ns = ns_of(status.st_mtim),
-                             .changed_ns = ns_of(status.st_ctim),
-                             .offset = offset,
-                             .bytes = bytes});
+    const Sites sites(file,
+                      {.device = status.st_dev,
+                       .inode = status.st_ino,
+                       .file_bytes = file_bytes,
+                       .written_ns = ns_of(status.st_mtim),
+                       .changed_ns = ns_of(status.st_ctim),
+                       .offset = offset,
+                       .bytes = bytes},
+                      reinterpret_cast<const uint8_t*>(place.begin));
     return Rewriting({reinterpret_cast<uint8_t*>(place.begin), bytes}).run(partition, sites);
 }
 

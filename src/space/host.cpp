@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "space/space.hpp"
+#include "sys/descriptor_passing.hpp"
 #include "sys/local_socket.hpp"
 #include "sys/text_file.hpp"
 #include "task/request.hpp"
@@ -45,6 +47,13 @@ bool is_rank(const Request& request) {
     });
 }
 
+// Not open where there is no keeper, or the kernel cannot say.
+sys::FileDescriptor creator_of(const sys::FileDescriptor& keeper) {
+    const int process = keeper.is_open() ? sys::peer_process(keeper.number()) : 0;
+    if (process <= 0) return {};
+    return sys::FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+}
+
 uint64_t own_mappings() {
     const auto maps = sys::read_text_file("/proc/self/maps");
     return maps ? static_cast<uint64_t>(std::ranges::count(*maps, '\n')) : 0;
@@ -65,6 +74,7 @@ public:
          sys::FileDescriptor signals)
         : listener_(listener),
           keeper_(keeper),
+          creator_(creator_of(keeper)),
           space_(std::move(space)),
           signals_(std::move(signals)) {}
 
@@ -72,22 +82,25 @@ public:
         for (;;) {
             std::vector<pollfd> entries = {{listener_.number(), POLLIN, 0},
                                            {signals_.number(), POLLIN, 0},
-                                           {keeper_.number(), POLLRDHUP, 0}};
+                                           {keeper_.number(), POLLRDHUP, 0},
+                                           {creator_.number(), POLLIN, 0}};
             if (!accepts_) entries[0].fd = -1;
             for (const Client& client : clients_) {
                 entries.push_back({client.is_killed ? -1 : client.socket.number(), POLLIN, 0});
             }
             const bool may_end = clients_.empty() && !keeper_.is_open();
-            const int ready = poll(entries.data(), entries.size(), may_end ? kIdleMs : -1);
+            const int ready =
+                poll(entries.data(), entries.size(), may_end || !accepts_ ? kIdleMs : -1);
             if (ready == 0 && may_end) return {};
+            if (ready == 0) accepts_ = true;
             if (ready < 0 && errno != EINTR) return fail_errno(HANARE_STATUS_SYSTEM, errno, "poll");
             if (ready <= 0) continue;
-            if (entries[2].revents != 0) {
+            if (entries[2].revents != 0 || entries[3].revents != 0) {
                 end_all();
                 return {};
             }
             // Who has gone, before others come at the end of the list.
-            size_t at = 3;
+            size_t at = 4;
             for (Client& client : clients_) {
                 if (entries[at++].revents == 0) continue;
                 kill(client.process, SIGKILL);
@@ -108,7 +121,7 @@ private:
     void accept() {
         sys::FileDescriptor socket = sys::accept_local(listener_);
         if (!socket.is_open()) {
-            // Until somebody has gone.
+            // Until somebody has gone, or for a moment.
             accepts_ = errno != EMFILE && errno != ENFILE;
             return;
         }
@@ -195,6 +208,8 @@ private:
 
     const sys::FileDescriptor& listener_;
     const sys::FileDescriptor& keeper_;
+    const sys::FileDescriptor
+        creator_;  // its process; its children may have the keeper's other end
     Space space_;
     sys::FileDescriptor signals_;
     std::vector<Client> clients_;

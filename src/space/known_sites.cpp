@@ -17,6 +17,10 @@ std::optional<std::span<const KnownSites::Site>> KnownSites::find(const Code& co
 
 // Two that decode the same code at the same time take a place each.
 void KnownSites::add(const Code& code, std::span<const Site> sites) noexcept {
+    if (taken_segments_.load() >= kSegmentsMax ||
+        taken_sites_.load() + sites.size() > kAllSitesMax) {
+        return;
+    }
     const size_t first = taken_sites_.fetch_add(sites.size());
     if (first + sites.size() > kAllSitesMax) return;
     const size_t place = taken_segments_.fetch_add(1);

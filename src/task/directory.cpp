@@ -3,9 +3,11 @@
 
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -23,6 +25,7 @@ namespace {
 constexpr uint64_t kNsPerMs = 1'000'000;
 // The root, which gives back the turn of a task that has been killed, wakes who waits.
 constexpr int kLookEveryMs = 100;
+constexpr uint64_t kLookAgainMs = 1000;
 // As long as it takes to copy much more than an operation copies at once.
 constexpr uint64_t kVisitNsMax = 200 * kNsPerMs;
 constexpr uint32_t kYieldUs = 20;
@@ -93,25 +96,48 @@ bool Directory::is_visited(uint32_t task, uint32_t what) const noexcept {
     });
 }
 
-bool Directory::is_any_visited(uint32_t task) const noexcept {
-    return std::ranges::any_of(visits_, [task](const Visits& visits) {
-        return std::ranges::any_of(visits.targets, [task](const auto& target) {
-            return target.load() >> kTargetShift == uint64_t{task} + 1;
-        });
+bool Directory::is_visit(const Visits& visits, uint32_t task) noexcept {
+    return std::ranges::any_of(visits.targets, [task](const auto& target) {
+        return target.load() >> kTargetShift == uint64_t{task} + 1;
     });
+}
+
+bool Directory::is_visited(uint32_t task) const noexcept {
+    return std::ranges::any_of(visits_,
+                               [task](const Visits& visits) { return is_visit(visits, task); });
+}
+
+// Those that have ended as well, and that the root has not come to yet, copy no more.
+bool Directory::is_visited_by_living(uint32_t task) const noexcept {
+    for (uint32_t visitor = 0; visitor < kTasksMax; ++visitor) {
+        if (!is_visit(visits_[visitor], task)) continue;
+        const uint32_t process = processes_[visitor].load();
+        siginfo_t ended = {};
+        if (process != 0 && (waitid(P_PID, process, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+                             ended.si_pid == 0)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void Directory::close(uint32_t task) noexcept {
     processes_[task].store(0);
+    take_back_names(task);
     const uint64_t end_ns = sys::now_ns() + kVisitNsMax;
-    while (is_any_visited(task) && sys::now_ns() < end_ns) sys::yield_for_us(kYieldUs);
+    while (is_visited_by_living(task) && sys::now_ns() < end_ns) sys::yield_for_us(kYieldUs);
+}
+
+void Directory::take_back_names(uint32_t task) noexcept {
+    for (Entry& entry : std::span(entries_).first(used_.load())) {
+        if (entry.owner.load() == task + 1) take_back(entry);
+    }
 }
 
 void Directory::forget(uint32_t task) noexcept {
     for (std::atomic<uint64_t>& target : visits_[task].targets) target.store(0);
-    for (Entry& entry : std::span(entries_).first(used_.load())) {
-        if (entry.owner.load() == task + 1) take_back(entry);
-    }
+    processes_[task].store(0);
+    take_back_names(task);
     uint32_t holder = task + 1;
     if (turn_.compare_exchange_strong(holder, 0)) sys::futex_wake(turn_, 1);
 }
@@ -197,9 +223,10 @@ Result<uint64_t> Directory::find(std::string_view name, int timeout_ms) const {
             return fail(HANARE_STATUS_TIMEOUT, "nobody has published %.*s",
                         static_cast<int>(name.size()), name.data());
         }
-        const int left_ms =
-            timeout_ms < 0 ? -1 : static_cast<int>((end_ns - now_ns + kNsPerMs - 1) / kNsPerMs);
-        sys::futex_wait(publications_, publications, left_ms);
+        // Who publishes may end before it wakes others.
+        const uint64_t left_ms = timeout_ms < 0 ? kLookAgainMs : (end_ns - now_ns) / kNsPerMs + 1;
+        sys::futex_wait(publications_, publications,
+                        static_cast<int>(std::min(left_ms, kLookAgainMs)));
     }
 }
 

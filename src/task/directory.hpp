@@ -6,7 +6,8 @@
 // Tasks and their root have the same version of this.
 //
 // A task that is killed at any moment leaves nothing locked and no name of its own: what it had is
-// marked as its, and the root takes it back.
+// marked as its, and the root takes it back.  One that is stopped while it publishes keeps others
+// from it until it goes on.
 //
 // Who looks at another task's memory by its own means visits it (Visit): meanwhile the root leaves
 // the memory of a task that has ended where it is.
@@ -36,8 +37,9 @@ public:
 
     // Of the root, and of a process that begins: no libc.
     void note_process(uint32_t task, uint32_t process) noexcept { processes_[task].store(process); }
-    // For the root: its process has ended, and nobody begins to visit it any more; waits for those
-    // who do, though not for long: they may have been stopped.
+    // For the root, whose child its process was: that has ended, nobody begins to visit it any
+    // more, and its names are gone.  Waits for those who do, though not for long: they may be
+    // stopped.
     void close(uint32_t task) noexcept;
     // For the root, after that: nothing in here is the task's.
     void forget(uint32_t task) noexcept;
@@ -73,8 +75,9 @@ public:
     private:
         std::atomic<uint64_t>* place_ = nullptr;
     };
-    // For who is visited: whether anybody is, there.
+    // For who is visited: whether anybody is, there or anywhere.
     bool is_visited(uint32_t task, uint32_t what) const noexcept;
+    bool is_visited(uint32_t task) const noexcept;
 
 private:
     static constexpr uint64_t kMagic = 0x3245434150534e48;  // "HNSPACE2"
@@ -96,7 +99,9 @@ private:
     };
     static constexpr int kTargetShift = 32;
 
-    bool is_any_visited(uint32_t task) const noexcept;
+    static bool is_visit(const Visits& visits, uint32_t task) noexcept;
+    bool is_visited_by_living(uint32_t task) const noexcept;
+    void take_back_names(uint32_t task) noexcept;
 
     class Turn;
     static Result<Name> as_words(std::string_view name);

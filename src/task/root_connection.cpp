@@ -74,9 +74,11 @@ Result<void> start_root(sys::FileDescriptor listener, sys::FileDescriptor keeper
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) return fail_errno(HANARE_STATUS_SYSTEM, error, "%.150s", root_program.c_str());
     // It ends as soon as it has begun the root.
-    while (waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+    int status = 0;
+    while (waitpid(between, &status, 0) < 0 && errno == EINTR) {
     }
-    return {};
+    if (status == 0) return {};
+    return fail(HANARE_STATUS_SYSTEM, "%.150s cannot begin", root_program.c_str());
 }
 
 namespace {

@@ -4,6 +4,8 @@
 // tasks.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hanare/hanare.h"
@@ -92,6 +95,46 @@ TEST_F(SpaceTest, AnyTaskIsWaitedForOnce) {
         ASSERT_EQ(std::erase(begun, ended), 1u);
     }
     EXPECT_EQ(hanare_space_wait(space_, 0, 0, nullptr, nullptr), HANARE_STATUS_NOT_FOUND);
+}
+
+// A short task that begins while somebody waits for any.
+TEST_F(SpaceTest, AnyTaskIsALaterOneToo) {
+    const pid_t sleeping = spawn({"sleep", "1000"});
+    pid_t ended = 0;
+    std::thread waiting([&] {
+        EXPECT_EQ(hanare_space_wait(space_, 0, kLimitMs, &ended, nullptr), HANARE_STATUS_OK);
+    });
+    usleep(50'000);
+    const pid_t later = spawn({"/bin/true"});
+    waiting.join();
+    EXPECT_EQ(ended, later);
+    kill(sleeping, SIGKILL);
+    status_of(sleeping);
+}
+
+TEST_F(SpaceTest, ManyThreadsSpawnAndTheUmaskStays) {
+    const mode_t before = umask(027);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([this] {
+            for (int k = 0; k < 10; ++k) EXPECT_EQ(status_of(spawn({"/bin/true"})), 0);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(umask(before), 027u);
+}
+
+TEST_F(SpaceTest, WithoutDescriptorsItSaysSo) {
+    rlimit before = {};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int lowest = dup(0);
+    close(lowest);
+    const rlimit none = {.rlim_cur = static_cast<rlim_t>(lowest), .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const hanare_status status = refused("/bin/true");
+    setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_EQ(status, HANARE_STATUS_SYSTEM) << last_error();
+    EXPECT_EQ(status_of(spawn({"/bin/true"})), 0);
 }
 
 TEST_F(SpaceTest, TasksHaveWhatTheirsIs) {
@@ -198,6 +241,41 @@ TEST(SpaceOutsideTest, ThereIsNothingToFind) {
     EXPECT_EQ(hanare_space_find("name", 0, &address), HANARE_STATUS_NOT_FOUND);
     EXPECT_EQ(hanare_space_self(nullptr), HANARE_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(hanare_space_create(nullptr, nullptr), HANARE_STATUS_INVALID_ARGUMENT);
+}
+
+// Also where a child of that process has all its descriptors and lives on.
+TEST(SpaceOutsideTest, EndsWithTheProcessThatHasIt) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    const pid_t creator = fork();
+    if (creator == 0) {
+        hanare_space* space = nullptr;
+        const std::array<const char*, 3> words = {"sleep", "1000", nullptr};
+        const hanare_space_program program = {.struct_size = sizeof program,
+                                              .path = "sleep",
+                                              .arguments = words.data(),
+                                              .environment = nullptr};
+        pid_t process = -1;
+        if (hanare_space_create(nullptr, &space) != HANARE_STATUS_OK ||
+            hanare_space_spawn(space, &program, &process) != HANARE_STATUS_OK) {
+            _exit(1);
+        }
+        const pid_t child = fork();
+        if (child == 0) {
+            for (;;) pause();
+        }
+        const std::array<pid_t, 2> both = {process, child};
+        _exit(write(ends[1], both.data(), sizeof both) == sizeof both ? 0 : 1);
+    }
+    std::array<pid_t, 2> both{};
+    ASSERT_EQ(read(ends[0], both.data(), sizeof both), ssize_t{sizeof both});
+    int status = -1;
+    waitpid(creator, &status, 0);
+    EXPECT_EQ(status, 0);
+    while (kill(both[0], 0) == 0) usleep(1000);
+    EXPECT_EQ(kill(both[1], SIGKILL), 0);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST(SpaceOutsideTest, TwoSpacesOfAProcessDiffer) {

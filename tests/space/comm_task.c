@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Communication between tasks of one space (`hanare launch -n 3 hanare space exec comm_task`):
- * operations on ordinary memory of a task that is stopped, that revokes its keys, that ends.
+ * operations on ordinary memory of a task that is stopped, that revokes its keys, that ends, or
+ * closes its communicator (argument "close").
  */
 #include <signal.h>
 #include <stdint.h>
@@ -91,7 +92,7 @@ static void withdraw_keys(uint32_t region, unsigned char *memory) {
     for (size_t i = 0; i < BYTES; i++) CHECK(memory[i] == 99);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     DONE(hanare_comm_open(NULL, &comm));
     DONE(hanare_comm_rank(comm, &rank));
     DONE(hanare_comm_size(comm, &size));
@@ -113,6 +114,13 @@ int main(void) {
     if (rank == 0) {
         while (memory[1000] != 1 && memory[1000] != 2) usleep(1000);
         usleep(20000);
+        if (argc > 1 && strcmp(argv[1], "close") == 0) {
+            DONE(hanare_comm_close(comm));
+            memset(memory, 99, BYTES);
+            usleep(20000);
+            for (size_t i = 0; i < BYTES; i++) CHECK(memory[i] == 99);
+            free(memory);
+        }
         _exit(0);
     }
     put_until(HANARE_STATUS_PEER_LOST);

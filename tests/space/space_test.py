@@ -134,10 +134,11 @@ class Programs(unittest.TestCase):
                          [f"task {task}: 2000 words, each found by 4 tasks" for task in range(4)])
 
     def test_communication_is_loads_and_stores(self):
-        done = subprocess.run([HANARE, "launch", "-n", "3", HANARE, "space", "exec", "--verbose",
-                               PROGRAMS / "comm_task"], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=SECONDS)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "right\nright\n", ""))
+        for end in ("end", "close"):
+            done = subprocess.run([HANARE, "launch", "-n", "3", HANARE, "space", "exec", "--verbose",
+                                   PROGRAMS / "comm_task", end], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=SECONDS)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "right\nright\n", ""))
 
     def test_loads_and_stores_in_another_tasks_heap(self):
         with tempfile.TemporaryDirectory() as directory:
