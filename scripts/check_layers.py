@@ -30,6 +30,7 @@ KERNEL_HEADER_EXCEPTIONS = [
     ("src/task/*", "sys/*", "what a process hands to its task, and where the kernel told it of its space"),
     ("src/intercept/*", "sys/*", "answers the program's system calls: their numbers and layouts"),
     ("compiler/*", "sys/*", "programs on POSIX alone, without the library's layers"),
+    ("bench/compared/space_mpi.cpp", "sys/wait.h", "a program of MPI, without the library"),
     ("bench/dlm/mapped_arrays.c", "sys/mman.h", "the kernel's own way, without the library"),
     ("bench/dlm/final_flush.c", "sys/mman.h", "the same"),
     ("src/intercept/forks.cpp", "linux/sched.h", "the layout of clone3's arguments"),
