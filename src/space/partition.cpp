@@ -27,6 +27,12 @@ bool is_the_kernels(uint64_t flags) noexcept {
 
 }  // namespace
 
+// 0: there is no room.
+int64_t Partition::map_anywhere(const Arguments& arguments, uint64_t bytes) noexcept {
+    const int64_t result = map_at_free_place(used_, arguments, bytes, start_);
+    return result != 0 ? result : map_at_free_place(used_, arguments, bytes);
+}
+
 int64_t Partition::map(const Arguments& arguments) noexcept {
     const uint64_t bytes = round_up(arguments[1], kOsPageBytes);
     if (bytes == 0 || bytes < arguments[1] || is_the_kernels(arguments[3])) {
@@ -34,7 +40,7 @@ int64_t Partition::map(const Arguments& arguments) noexcept {
     }
     const TurnGuard guard(turn_);
     if (!is_fixed(arguments[3])) {
-        const int64_t result = map_at_free_place(used_, arguments, bytes);
+        const int64_t result = map_anywhere(arguments, bytes);
         return result != 0 ? result : native(SYS_mmap, arguments);
     }
     const int64_t result = native(SYS_mmap, arguments);
@@ -64,9 +70,8 @@ int64_t Partition::unmap(const Arguments& arguments) noexcept {
 
 // Closed pages, where nothing is; 0: there is no room.
 uint64_t Partition::reserve(uint64_t bytes) noexcept {
-    const int64_t result = map_at_free_place(
-        used_, {0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~uint64_t{0}, 0},
-        bytes);
+    const int64_t result = map_anywhere(
+        {0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~uint64_t{0}, 0}, bytes);
     return result > 0 ? static_cast<uint64_t>(result) : 0;
 }
 

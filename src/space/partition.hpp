@@ -19,6 +19,11 @@ public:
     // Empty.  `room` is for the ranges that can be in use.
     void begin(std::span<Range> room, Range whole) noexcept { used_.begin(room, whole); }
 
+    // For a task that begins: mappings lie behind that many bytes as long as there is room.  Tasks
+    // of one program would otherwise have the same addresses but for their high bits, which
+    // processors take for the same where they look at the low ones only.
+    void begin_task(uint64_t offset) noexcept { start_ = whole().begin + offset; }
+
     Range whole() const noexcept { return used_.whole(); }
     bool contains(uint64_t address) const noexcept {
         return address >= whole().begin && address < whole().end;
@@ -35,6 +40,7 @@ public:
     TurnLock& turn() noexcept { return turn_; }
 
 private:
+    int64_t map_anywhere(const Arguments& arguments, uint64_t bytes) noexcept;
     uint64_t reserve(uint64_t bytes) noexcept;
     int64_t move(const Arguments& arguments, Range from, uint64_t bytes) noexcept;
     void note(uint64_t begin, uint64_t bytes) noexcept { used_.add({begin, begin + bytes}); }
@@ -42,6 +48,7 @@ private:
 
     TurnLock turn_;
     UsedRanges used_;
+    uint64_t start_ = 0;
 };
 
 }  // namespace hanare::space

@@ -13,14 +13,22 @@
 #include "space/calls.hpp"
 #include "space/interpreter.hpp"
 #include "space/shared_mappings.hpp"
+#include "sys/random.hpp"
 
 namespace hanare::space {
 
 namespace {
 
+constexpr uint64_t kOffsetBytesMax = kGiB;
 constexpr uint64_t kStackBytesMin = 256 * kKiB;
 constexpr uint64_t kStackBytesDefault = 8 * kMiB;
 constexpr uint64_t kStackBytesMax = kGiB;
+
+Result<uint64_t> random_offset() {
+    uint64_t random = 0;
+    HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(&random, 1))));
+    return random % (kOffsetBytesMax / kOsPageBytes) * kOsPageBytes;
+}
 
 // As large as the limit says: nothing of it is there before it is used.
 uint64_t stack_bytes(const Inheritance* inherited) {
@@ -72,6 +80,8 @@ Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram
     if (realpath(start.path.c_str(), task.program) == nullptr) {
         return fail_errno(HANARE_STATUS_NOT_FOUND, errno, "%.200s", start.path.c_str());
     }
+    HANARE_TRY_ASSIGN(const uint64_t offset, random_offset());
+    task.partition.begin_task(offset);
     HANARE_TRY_ASSIGN(const Image program, map_image(task.partition, start.path));
     Image loader;
     if (!program.loader.empty()) {
