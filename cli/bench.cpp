@@ -67,10 +67,11 @@ void add_bench_space(CLI::App& bench) {
     space->add_option("--ranks", flags->ranks,
                       "of collectives and memory, comma-separated (default 2,16,64)");
     space->add_option("--cases", flags->cases,
-                      "comma-separated, of pairs,collectives,memory,start,applications "
+                      "comma-separated, of pairs,collectives,memory,start,fork,applications "
                       "(default all)");
     space->add_option("--rounds", flags->rounds, "how often (default 7)");
-    space->add_flag("--quick", flags->quick, "two rounds, four ranks, no applications");
+    space->add_flag("--quick", flags->quick,
+                    "two rounds, four ranks, neither forks nor applications");
     space->add_option("--json", flags->json, "write the results to this file");
     space->add_option("--job", flags->job)->group("");  // how the bench runs its jobs
     set_run(*space, [flags] { return run_bench_space(*flags); });

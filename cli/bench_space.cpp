@@ -38,7 +38,8 @@ constexpr const char* kMemory = "memory";
 constexpr const char* kNoMpi = "-";
 
 // What can be left out.
-constexpr const char* kGroups[] = {"pairs", "collectives", "memory", "start", "applications"};
+constexpr const char* kGroups[] = {"pairs", "collectives", "memory",
+                                   "start", "fork",        "applications"};
 constexpr const char* kQuickGroups = "pairs,collectives,memory,start";
 
 // NPB, of the class that each is built with.  MPICH's ranks wait busily for a processor.
@@ -126,7 +127,8 @@ Result<Series> make_series(const SpaceBenchFlags& flags) {
                     "--mpi: nothing to measure; there are openmpi and mpich, where they are "
                     "installed");
     }
-    if (series.has("applications")) {
+    const bool has_open_mpi = std::ranges::count(series.mpis, &space_bench_mpis()[0]) > 0;
+    if (series.has("applications") && has_open_mpi) {
         HANARE_TRY_ASSIGN(series.hpcc, make_hpcc_folder());
     }
     HANARE_TRY_ASSIGN(
@@ -241,7 +243,7 @@ Result<void> run_round(const Series& series, int round, std::map<Key, Values>& a
         if (series.hpcc && mpi == &space_bench_mpis()[0]) {
             HANARE_TRY(both(*mpi, 2, hpcc_case(*series.hpcc)));
         }
-        if (series.has("start")) HANARE_TRY(both(*mpi, kForkRanks, "fork"));
+        if (series.has("fork")) HANARE_TRY(both(*mpi, kForkRanks, "fork"));
     }
     for (int turn = 0; turn < 2 && series.has("start"); ++turn) {
         const int mode = (turn + round) & 1;

@@ -33,7 +33,10 @@ Result<std::optional<sys::TemporaryFolder>> make_hpcc_folder() {
     const fs::path above = fs::temp_directory_path(error);
     HANARE_TRY_ASSIGN(auto folder, sys::TemporaryFolder::make(above.string(), "hanare-hpcc"));
     const fs::path path = folder.path();
-    std::ofstream(path / "hpccinf.txt") << kInput;
+    std::ofstream input(path / "hpccinf.txt");
+    if (!(input << kInput).flush()) {
+        return fail(HANARE_STATUS_SYSTEM, "%.150s: cannot write there", path.c_str());
+    }
     fs::create_symlink("/proc/self/fd/1", path / "hpccoutf.txt", error);
     if (error) return fail_errno(HANARE_STATUS_SYSTEM, error.value(), "%.150s", path.c_str());
     return std::optional<sys::TemporaryFolder>(std::move(folder));

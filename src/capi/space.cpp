@@ -50,6 +50,7 @@ using SpaceTask = std::shared_ptr<hanare_space::Task>;
 
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr int kAnswerMs = 30'000;
+constexpr int kLookEveryMs = 100;
 constexpr uint64_t kEndMs = 10'000;
 constexpr const char* kRootProgram = "hanare-space-root";
 
@@ -128,9 +129,11 @@ Result<pid_t> spawn(hanare_space& space, const hanare_space_program* given) {
     HANARE_TRY_ASSIGN(task::StartOfProgram start, start_of(given));
     HANARE_TRY_ASSIGN(const auto request, task::Request::of_this_process(std::move(start)));
     auto socket = task::connect_root(space.address, {});
-    if (!socket) {
-        return std::unexpected(socket.error().os_errno == ECONNREFUSED ? lost() : socket.error());
+    if (!socket && socket.error().os_errno == ECONNREFUSED) return std::unexpected(lost());
+    if (!socket && socket.error().os_errno == EAGAIN) {
+        return fail(HANARE_STATUS_TIMEOUT, "the space does not answer");
     }
+    if (!socket) return std::unexpected(socket.error());
     // A root that refuses closes its end, and says why before that.
     const Result<void> sent = task::send_request(*socket, request, kAnswerMs);
     if (!sent && sent.error().status != HANARE_STATUS_NOT_FOUND) {
@@ -170,10 +173,11 @@ std::vector<SpaceTask> awaited(hanare_space& space, pid_t process) {
 // Of who waits for any task: while it waits, others may begin.
 class Waiter {
 public:
-    static Result<Waiter> begin(hanare_space& space, pid_t process) {
+    static Waiter begin(hanare_space& space, pid_t process) {
         if (process != 0) return Waiter(space, nullptr);
-        HANARE_TRY_ASSIGN(sys::EventFd begun, sys::EventFd::open());
-        return Waiter(space, std::make_unique<sys::EventFd>(std::move(begun)));
+        auto begun = sys::EventFd::open();
+        if (!begun) return Waiter(space, nullptr);
+        return Waiter(space, std::make_unique<sys::EventFd>(std::move(*begun)));
     }
     Waiter(Waiter&& other) noexcept = default;
     Waiter& operator=(Waiter&&) = delete;
@@ -183,7 +187,7 @@ public:
         std::erase(space_.waiters, begun_.get());
     }
 
-    // -1 where it waits for one task.
+    // -1 where it waits for one task, or there are no more descriptors: it looks again then.
     int number() const noexcept { return begun_ != nullptr ? begun_->number() : -1; }
     void clear() noexcept {
         if (begun_ != nullptr) begun_->clear();
@@ -226,16 +230,18 @@ struct End {
 Result<End> wait(hanare_space& space, pid_t process, int timeout_ms) {
     const uint64_t end_ns =
         sys::now_ns() + static_cast<uint64_t>(std::max(timeout_ms, 0)) * kNsPerMs;
-    HANARE_TRY_ASSIGN(Waiter waiter, Waiter::begin(space, process));
+    Waiter waiter = Waiter::begin(space, process);
     for (;;) {
         waiter.clear();
         const std::vector<SpaceTask> some = awaited(space, process);
         if (some.empty()) return fail(HANARE_STATUS_NOT_FOUND, "there is no such task to wait for");
         const uint64_t now_ns = sys::now_ns();
         const uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns + kNsPerMs - 1) / kNsPerMs : 0;
-        HANARE_TRY_ASSIGN(
-            const SpaceTask ended,
-            take_ended(space, some, waiter, timeout_ms < 0 ? -1 : static_cast<int>(left_ms)));
+        int wait_ms = timeout_ms < 0 ? -1 : static_cast<int>(left_ms);
+        if (process == 0 && waiter.number() < 0) {
+            wait_ms = wait_ms < 0 ? kLookEveryMs : std::min(wait_ms, kLookEveryMs);
+        }
+        HANARE_TRY_ASSIGN(const SpaceTask ended, take_ended(space, some, waiter, wait_ms));
         if (ended != nullptr) {
             const auto answer = task::receive_answer(ended->socket, kAnswerMs);
             if (!answer) return std::unexpected(lost());

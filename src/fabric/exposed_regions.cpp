@@ -5,7 +5,6 @@
 
 #include "base/units.hpp"
 #include "fabric/fifo.hpp"
-#include "sys/clock.hpp"
 #include "sys/lock.hpp"
 #include "sys/process_namespace.hpp"
 #include "sys/random.hpp"
@@ -17,18 +16,10 @@ namespace hanare::fabric {
 namespace {
 
 constexpr uint32_t kYield_us = 20;
-// A visitor copies; it takes so long only if it is stopped.
-constexpr uint64_t kVisitNsMax = 10'000'000'000;
-
-// False: too long.
+// One that is stopped is waited for until it goes on: it would write.
 template <typename Condition>
-bool wait_while(Condition is_so) noexcept {
-    const uint64_t end_ns = sys::now_ns() + kVisitNsMax;
-    while (is_so()) {
-        if (sys::now_ns() >= end_ns) return false;
-        sys::yield_for_us(kYield_us);
-    }
-    return true;
+void wait_while(Condition is_so) noexcept {
+    while (is_so()) sys::yield_for_us(kYield_us);
 }
 
 }  // namespace
@@ -135,8 +126,8 @@ Result<void> ExposedRegions::revoke(uint32_t region) {
     HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(keys))));
     const std::lock_guard changing(changes_);
     HANARE_TRY_ASSIGN(Slot* const slot, close_with(keys, region));
-    Result<void> taken = wait_for_visitors_of(region);
-    if (taken) taken = take_from_attached(*slot);
+    wait_for_visitors_of(region);
+    const Result<void> taken = take_from_attached(*slot);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
     if (taken) {
@@ -150,8 +141,8 @@ Result<void> ExposedRegions::revoke(uint32_t region) {
 Result<void> ExposedRegions::conceal(uint32_t region, sys::FileDescriptor* file) {
     const std::lock_guard changing(changes_);
     HANARE_TRY_ASSIGN(Slot* const slot, close_with({}, region));
-    Result<void> taken = wait_for_visitors_of(region);
-    if (taken) taken = take_from_attached(*slot);
+    wait_for_visitors_of(region);
+    Result<void> taken = take_from_attached(*slot);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
     if (file != nullptr && taken) *file = std::move(slot->file);
@@ -160,11 +151,9 @@ Result<void> ExposedRegions::conceal(uint32_t region, sys::FileDescriptor* file)
 }
 
 // Who looks at the slot after it was closed does not go on.
-Result<void> ExposedRegions::wait_for_visitors_of(uint32_t region) const {
-    if (directory_ == nullptr) return {};
-    const bool have_gone = wait_while([&] { return directory_->is_visited(task_, region + 1); });
-    if (have_gone) return {};
-    return fail(HANARE_STATUS_TIMEOUT, "region %u: a task that is in it does not go on", region);
+void ExposedRegions::wait_for_visitors_of(uint32_t region) const noexcept {
+    if (directory_ == nullptr) return;
+    wait_while([&] { return directory_->is_visited(task_, region + 1); });
 }
 
 void ExposedRegions::wait_for_visitors() const noexcept {

@@ -93,7 +93,6 @@ public:
     Result<Capability> capability(uint32_t region, Rights rights) const;
     // Replaces all keys.  What this process writes to the memory of a file meanwhile, and what
     // comes through other regions of it, may be lost. After an error the region is concealed.
-    // TIMEOUT: a task of the same space is on a visit there, and stopped.
     Result<void> revoke(uint32_t region);
     // After an error who had attached to the memory has it still.  `file`, if it is not null, gets
     // that of the memory, if there is one.
@@ -123,8 +122,7 @@ public:
     ExposedRegions* place_in_space() noexcept { return directory_ != nullptr ? this : nullptr; }
     // Whether that is what they take it for: of the same version.
     bool is_understood() const noexcept { return layout_ == kLayout; }
-    // After end_serving(): until none of them is in here.  One that is stopped is waited for ten
-    // seconds.
+    // After end_serving(): until none of them is in here.
     void wait_for_visitors() const noexcept;
     // For one of them, that visits this task and `region + 1` meanwhile: `region`, and what enter()
     // says.
@@ -160,7 +158,7 @@ private:
     void close(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
     void open(uint32_t region, Slot& slot) noexcept HANARE_REQUIRES(lock_);
     Result<Slot*> close_with(const Keys& keys, uint32_t region);
-    Result<void> wait_for_visitors_of(uint32_t region) const;
+    void wait_for_visitors_of(uint32_t region) const noexcept;
     static Result<void> take_from_attached(Slot& slot);
     void forget(Slot& slot) noexcept HANARE_REQUIRES(lock_);
 

@@ -62,7 +62,6 @@ int take_descriptors(const Inheritance& inherited) {
 }
 
 int take(const Inheritance& inherited) {
-    sys::raw_call3(SYS_setpgid, 0, static_cast<uint64_t>(inherited.group), 0);
     sys::raw_call3(SYS_umask, inherited.umask, 0, 0);
     sys::raw_call3(SYS_fchdir, static_cast<uint64_t>(inherited.directory), 0, 0);
     // Descriptors are moved while there is room for twice as many.
@@ -78,6 +77,8 @@ int take(const Inheritance& inherited) {
         const bool is_ignored = (inherited.ignored_signals >> (number - 1) & 1) != 0;
         set_action(number, is_ignored ? 1 : 0);
     }
+    // From here on it is sent what its group is.
+    sys::raw_call3(SYS_setpgid, 0, static_cast<uint64_t>(inherited.group), 0);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <optional>
 
 #include "base/units.hpp"
@@ -65,7 +66,8 @@ public:
             return;
         }
         decode(FileContent(file, code.file_bytes).bytes(), code);
-        if (is_complete_) KnownSites::add(code, all());
+        // What is written to in the same tick of the clock has the same times afterwards.
+        if (is_complete_ && is_settled(code)) KnownSites::add(code, all());
     }
 
     std::span<const KnownSites::Site> all() const noexcept { return {sites_.data(), count_}; }
@@ -73,11 +75,17 @@ public:
     uint32_t dropped() const noexcept { return dropped_; }
 
 private:
-    // A file that was written to may look unchanged for as long as a tick of the clock.
     static bool are_there(std::span<const KnownSites::Site> sites, const uint8_t* mapped) noexcept {
         return std::ranges::all_of(sites, [mapped](const KnownSites::Site& site) {
             return mapped[site.offset] == 0x0f && mapped[site.offset + 1] == 0x05;
         });
+    }
+    static bool is_settled(const KnownSites::Code& code) noexcept {
+        constexpr uint64_t kTicksNs = 100'000'000;
+        timespec now = {};
+        sys::raw_call3(SYS_clock_gettime, CLOCK_REALTIME, reinterpret_cast<uint64_t>(&now), 0);
+        const uint64_t now_ns = ns_of(now);
+        return code.changed_ns + kTicksNs < now_ns && code.written_ns + kTicksNs < now_ns;
     }
     void decode(Code content, const KnownSites::Code& code) noexcept {
         if (code.offset >= content.size()) return;

@@ -47,11 +47,15 @@ bool is_rank(const Request& request) {
     });
 }
 
-// Not open where there is no keeper, or the kernel cannot say.
-sys::FileDescriptor creator_of(const sys::FileDescriptor& keeper) {
+// Readable when it has ended; not open where there is no keeper, or the kernel is too old to say.
+Result<sys::FileDescriptor> creator_of(const sys::FileDescriptor& keeper) {
     const int process = keeper.is_open() ? sys::peer_process(keeper.number()) : 0;
-    if (process <= 0) return {};
-    return sys::FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (process <= 0) return sys::FileDescriptor();
+    sys::FileDescriptor creator(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (!creator.is_open() && errno == ESRCH) {
+        return fail(HANARE_STATUS_NOT_FOUND, "who has the space has ended");
+    }
+    return creator;
 }
 
 uint64_t own_mappings() {
@@ -70,11 +74,11 @@ uint64_t mappings_allowed() {
 
 class Host {
 public:
-    Host(const sys::FileDescriptor& listener, const sys::FileDescriptor& keeper, Space space,
-         sys::FileDescriptor signals)
+    Host(const sys::FileDescriptor& listener, const sys::FileDescriptor& keeper,
+         const sys::FileDescriptor& creator, Space space, sys::FileDescriptor signals)
         : listener_(listener),
           keeper_(keeper),
-          creator_(creator_of(keeper)),
+          creator_(creator),
           space_(std::move(space)),
           signals_(std::move(signals)) {}
 
@@ -208,8 +212,8 @@ private:
 
     const sys::FileDescriptor& listener_;
     const sys::FileDescriptor& keeper_;
-    const sys::FileDescriptor
-        creator_;  // its process; its children may have the keeper's other end
+    // Its process; children of that may have the keeper's other end.
+    const sys::FileDescriptor& creator_;
     Space space_;
     sys::FileDescriptor signals_;
     std::vector<Client> clients_;
@@ -256,7 +260,8 @@ Result<void> serve_proxies(const sys::FileDescriptor& listener, const sys::FileD
         setrlimit(RLIMIT_NOFILE, &limit);
     }
     HANARE_TRY_ASSIGN(Space space, Space::create());
-    return Host(listener, keeper, std::move(space), std::move(signals)).stay();
+    HANARE_TRY_ASSIGN(const sys::FileDescriptor creator, creator_of(keeper));
+    return Host(listener, keeper, creator, std::move(space), std::move(signals)).stay();
 }
 
 }  // namespace hanare::space

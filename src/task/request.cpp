@@ -164,8 +164,8 @@ Result<void> receive_descriptors(const sys::FileDescriptor& socket,
 
 // Those that a program would have.
 Result<std::vector<int>> inherited_descriptors() {
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
-    if (!folder) return fail_errno(HANARE_STATUS_SYSTEM, errno, "/proc/self/fd");
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/thread-self/fd"), closedir);
+    if (!folder) return fail_errno(HANARE_STATUS_SYSTEM, errno, "/proc/thread-self/fd");
     std::vector<int> numbers;
     while (const dirent* entry = readdir(folder.get())) {
         if (entry->d_name[0] == '.') continue;
@@ -180,10 +180,10 @@ Result<std::vector<int>> inherited_descriptors() {
 // Other threads may create files meanwhile: umask(2) tells it only by changing it.
 Result<uint32_t> own_umask() {
     constexpr std::string_view kLine = "\nUmask:";
-    const auto status = sys::read_text_file("/proc/self/status");
+    const auto status = sys::read_text_file("/proc/thread-self/status");
     const size_t at = status ? status->find(kLine) : std::string::npos;
     if (at == std::string::npos) {
-        return fail(HANARE_STATUS_SYSTEM, "/proc/self/status does not tell the umask");
+        return fail(HANARE_STATUS_SYSTEM, "/proc/thread-self/status does not tell the umask");
     }
     return static_cast<uint32_t>(std::strtoul(status->c_str() + at + kLine.size(), nullptr, 8));
 }

@@ -25,7 +25,7 @@ PROGRAMS = ["python3-venv", "gfortran", "gcc", "gawk", "perl", "sqlite3", "xz-ut
 CLANG = ["clang-19", "libclang-rt-19-dev", "llvm-19", "clang-format-19"]
 PYTHON = ["python3-dev", "python3-venv"]
 BROWSER = ["chromium"]
-MPI = ["gfortran", "gdb", "libpython3.11", "hpcc"]
+MPI = ["gfortran", "gdb", "libpython3.11-dev", "hpcc"]
 SLURM = ["slurmctld", "slurmd", "slurm-client"]
 
 DPKG_QUERY = """#!/bin/bash

@@ -132,7 +132,9 @@ TEST_F(SpaceTest, WithoutDescriptorsItSaysSo) {
     const rlimit none = {.rlim_cur = static_cast<rlim_t>(lowest), .rlim_max = before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     const hanare_status status = refused("/bin/true");
+    const hanare_status waited = hanare_space_wait(space_, 0, 1, nullptr, nullptr);
     setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_EQ(waited, HANARE_STATUS_NOT_FOUND);
     EXPECT_EQ(status, HANARE_STATUS_SYSTEM) << last_error();
     EXPECT_EQ(status_of(spawn({"/bin/true"})), 0);
 }
@@ -248,6 +250,7 @@ TEST(SpaceOutsideTest, EndsWithTheProcessThatHasIt) {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
     const pid_t creator = fork();
+    ASSERT_NE(creator, -1);
     if (creator == 0) {
         hanare_space* space = nullptr;
         const std::array<const char*, 3> words = {"sleep", "1000", nullptr};
@@ -267,15 +270,16 @@ TEST(SpaceOutsideTest, EndsWithTheProcessThatHasIt) {
         const std::array<pid_t, 2> both = {process, child};
         _exit(write(ends[1], both.data(), sizeof both) == sizeof both ? 0 : 1);
     }
+    close(ends[1]);
     std::array<pid_t, 2> both{};
-    ASSERT_EQ(read(ends[0], both.data(), sizeof both), ssize_t{sizeof both});
+    const bool has_come = read(ends[0], both.data(), sizeof both) == ssize_t{sizeof both};
+    close(ends[0]);
     int status = -1;
     waitpid(creator, &status, 0);
-    EXPECT_EQ(status, 0);
-    while (kill(both[0], 0) == 0) usleep(1000);
+    ASSERT_TRUE(has_come && status == 0);
+    for (int ms = 0; kill(both[0], 0) == 0 && ms < kLimitMs; ++ms) usleep(1000);
+    EXPECT_EQ(kill(both[0], SIGKILL), -1);
     EXPECT_EQ(kill(both[1], SIGKILL), 0);
-    close(ends[0]);
-    close(ends[1]);
 }
 
 TEST(SpaceOutsideTest, TwoSpacesOfAProcessDiffer) {

@@ -33,6 +33,7 @@ def launcher_of(test, launcher, program):
 
 
 def wait_until_ended(processes):
+    processes = list(processes)
     end = time.monotonic() + SECONDS
     while any(pathlib.Path(f"/proc/{process}").exists() for process in processes):
         if time.monotonic() > end:
@@ -75,7 +76,9 @@ class Jobs(unittest.TestCase):
         for launcher, flags, mpi in ((*OPEN_MPI, "openmpi"), (*MPICH, "mpich")):
             done = self.run_job(launcher, flags, 3, PROGRAMS / f"mpi_exchange_{mpi}", "abort")
             self.assertEqual(done.returncode, 33, done.stderr)
-            wait_until_ended(int(number) for number in done.stdout.split() if number.isdigit())
+            ranks = [int(number) for number in done.stdout.split() if number.isdigit()]
+            self.assertEqual(len(ranks), 3, done.stdout)
+            wait_until_ended(ranks)
 
     def test_more_ranks_than_a_space_has_mappings_for(self):
         program = PROGRAMS / "mpi_exchange_openmpi"
