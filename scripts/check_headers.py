@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles every header alone: those under include/ (but .hpp) as C11, all of them as C++20, the
-# library's own as C++23, those of bench/dlm as C11; warnings are errors.  The library's own which a
+# library's own as C++23, those of bench/dlm as C11, and so those of bench/npb_mpi where there is an
+# MPI; warnings are errors.  The library's own which a
 # source includes before anything else are compiled alone wherever that is built; of these only the
 # guard is looked at.
 #
@@ -12,6 +13,7 @@ import concurrent.futures
 import os
 import re
 import shlex
+import shutil
 import subprocess
 
 import checklib
@@ -35,6 +37,15 @@ def is_seen_alone(root, header, firsts):
     return name.removeprefix("src/") in firsts and GUARD.search(header.read_text(encoding="utf-8"))
 
 
+def mpi_includes():
+    """Flags for the headers of an MPI, or None where there is none."""
+    for wrapper in ("mpicc.openmpi", "mpicc.mpich"):
+        if shutil.which(wrapper):
+            shown = subprocess.run([wrapper, "-show"], capture_output=True, text=True).stdout
+            return ["-isystem" + word[2:] for word in shlex.split(shown) if word.startswith("-I")]
+    return None
+
+
 def jobs(root, cc, cxx, includes):
     """(header, language, command) for every header and every language it must compile in."""
     flags = ["-fsyntax-only", *WARNINGS, f"-I{root}/include"]
@@ -46,12 +57,17 @@ def jobs(root, cc, cxx, includes):
             yield name, "C11", [*cc, "-x", "c", "-std=c11", *flags, "-"]
         yield name, "C++20", [*cxx, "-x", "c++", "-std=c++20", *flags, "-"]
     far = [*cc, "-x", "c", "-std=gnu11", *internal, f"-I{root}/bench/dlm", "-Ddlm=", "-"]
+    mpi = mpi_includes()
+    npb = [*far[:-1], *(mpi or []), f"-I{root}/bench/dlm/npb", "-"]
     firsts = included_first(root)
     for header in checklib.sources(root, "src", "cli", "bench"):
         name = header.relative_to(root)
         if name.parts[:2] == ("bench", "dlm"):
             if header.suffix == ".h":
                 yield name, "C11", far  # the programs'
+        elif name.parts[:2] == ("bench", "npb_mpi"):
+            if header.suffix == ".h" and mpi is not None:
+                yield name, "C11", npb
         elif header.suffix in (".h", ".hpp") and not is_seen_alone(root, header, firsts):
             yield name, "C++23", [*cxx, "-x", "c++", "-std=c++23", *internal, "-"]
 
