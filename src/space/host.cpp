@@ -39,7 +39,8 @@ constexpr rlim_t kStackBytes = 8 << 20;
 // With what they map later.
 constexpr uint64_t kMappingsOfTask = 60;
 constexpr uint64_t kMappingsOfRank = 450;
-constexpr uint64_t kMappingsSpare = 500;  // of the root
+constexpr uint64_t kMappingsSpare = 500;  // of the root, and of tasks since the last count
+constexpr size_t kCountEvery = 16;        // tasks
 
 bool is_rank(const Request& request) {
     return std::ranges::any_of(request.start.environment, [](const std::string& variable) {
@@ -177,13 +178,17 @@ private:
         return space_.process_of(task);
     }
 
-    // Ranks begin at about the same time, each with few mappings, and then have many.
-    bool has_room_for(const Request& request) const {
+    // Ranks begin at about the same time, each with few mappings, and then have many.  To count
+    // them all takes as long as a task's beginning.
+    bool has_room_for(const Request& request) {
         const uint64_t expected =
             (clients_.size() + 1) * (is_rank(request) ? kMappingsOfRank : kMappingsOfTask);
         if (expected < mappings_max_ / 2) return true;
-        const uint64_t present = own_mappings() + kMappingsOfTask;
-        return std::max(expected, present) + kMappingsSpare <= mappings_max_;
+        if (clients_.size() >= counted_with_ + kCountEvery || clients_.size() < counted_with_) {
+            counted_ = own_mappings();
+            counted_with_ = clients_.size();
+        }
+        return std::max(expected, counted_) + kMappingsSpare <= mappings_max_;
     }
 
     void end_all() {
@@ -219,6 +224,8 @@ private:
     std::vector<Client> clients_;
     bool accepts_ = true;
     bool was_full_ = false;
+    uint64_t counted_ = 0;     // mappings
+    size_t counted_with_ = 0;  // so many tasks
     const uint64_t mappings_max_ = mappings_allowed();
 };
 

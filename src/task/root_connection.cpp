@@ -16,7 +16,8 @@ namespace hanare::task {
 
 namespace {
 
-constexpr int kReadyMs = 30'000;
+// It has little of the processors while many ranks before this one wait busily.
+constexpr int kReadyMs = 300'000;
 constexpr int kTriesMax = 100;
 constexpr useconds_t kBetweenTriesUs = 2000;
 

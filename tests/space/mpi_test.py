@@ -151,6 +151,7 @@ class Applications(unittest.TestCase):
                                    PROGRAMS / "mpi_exchange_openmpi"], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=SECONDS)
             self.assertEqual((done.returncode, done.stdout), (0, "right\n"), done.stderr)
+            self.assertNotIn("on its own", done.stderr)
 
 
 @unittest.skipUnless(shutil.which("mpirun.openmpi") and
