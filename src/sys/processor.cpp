@@ -4,6 +4,7 @@
 #include <cpuid.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace hanare::sys {
 
@@ -57,6 +58,19 @@ bool ask_for_sse42() noexcept {
     return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_2) != 0;
 }
 
+size_t ask_for_second_cache() noexcept {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    constexpr unsigned kCaches = 0x80000006;  // of both makers; KiB in the upper half of ecx
+    if (__get_cpuid(kCaches, &a, &b, &c, &d) == 0) return 0;
+    return size_t{c >> 16} << 10;
+}
+
+constexpr size_t kNotAsked = SIZE_MAX;
+constinit std::atomic<size_t> second_cache{kNotAsked};
+
 constinit Feature avx2(ask_for_avx2);
 constinit Feature sse42(ask_for_sse42);
 
@@ -64,5 +78,14 @@ constinit Feature sse42(ask_for_sse42);
 
 bool has_avx2() noexcept { return avx2.is_there(); }
 bool has_sse42() noexcept { return sse42.is_there(); }
+
+size_t second_cache_bytes() noexcept {
+    size_t bytes = second_cache.load(std::memory_order_relaxed);
+    if (bytes == kNotAsked) {
+        bytes = ask_for_second_cache();
+        second_cache.store(bytes, std::memory_order_relaxed);
+    }
+    return bytes;
+}
 
 }  // namespace hanare::sys

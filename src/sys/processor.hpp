@@ -6,6 +6,8 @@
 // Any thread, async-signal-safe.
 #pragma once
 
+#include <cstddef>
+
 namespace hanare::sys {
 
 // With registers that the kernel saves.
@@ -13,5 +15,8 @@ bool has_avx2() noexcept;
 
 // The instructions for CRC-32C.
 bool has_sse42() noexcept;
+
+// Of the second-level data cache of one core; 0 where the processor does not say.
+size_t second_cache_bytes() noexcept;
 
 }  // namespace hanare::sys
