@@ -6,6 +6,7 @@
 #define HANARE_HANARE_H
 
 #include "hanare/comm.h"
+#include "hanare/dsm.h"
 #include "hanare/pool.h"
 #include "hanare/space.h"
 #include "hanare/stats.h"

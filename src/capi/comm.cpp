@@ -24,8 +24,6 @@ static_assert(HANARE_RIGHT_READ == fabric::kRead && HANARE_RIGHT_WRITE == fabric
               HANARE_RIGHT_POP == fabric::kPop &&
               HANARE_QUEUE_MESSAGE_BYTES_MAX == fabric::kMessageBytesMax);
 
-// A task joins its job once.
-std::atomic<bool> has_joined{false};
 std::atomic<hanare_comm*> opened{nullptr};
 
 // Looking wins where nobody else wants the processor meanwhile.
@@ -56,7 +54,7 @@ Result<hanare_comm*> open_comm(const hanare_comm_options* given) {
     HANARE_TRY_ASSIGN(const bool uses_ucx, wants_ucx(options));
     // Before it joins, which it can do once.
     if (uses_ucx) HANARE_TRY(job::UcxSide::try_here());
-    if (has_joined.exchange(true)) {
+    if (has_joined_job.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "hanare_comm_open: a process joins its job once");
     }
     const int timeout_ms = options.timeout_ms == 0 ? kOpenMs : options.timeout_ms;

@@ -25,6 +25,9 @@ struct hanare_comm_window {
 
 namespace hanare::capi {
 
+// A process joins its job once, for communication or for shared memory.
+inline constinit std::atomic<bool> has_joined_job{false};
+
 struct SignalHandler {
     hanare_signal_handler handler;
     void* context;

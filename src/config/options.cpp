@@ -40,6 +40,7 @@ bool is_of_the_project(std::string_view name) {
                                            "HANARE_SECRET_FILE",   "HANARE_CC",
                                            "HANARE_CXX",           "HANARE_FC",
                                            "HANARE_PYTHON",        "HANARE_COMM_UCX",
+                                           "HANARE_DSM_MEMORY",    "HANARE_DSM_SHARED",
                                            "HANARE_SPACE",         "HANARE_SPACE_TASK",
                                            "HANARE_SPACE_TASKS",   "HANARE_SPACE_VERBOSE",
                                            "HANARE_SPACE_MAPPINGS"};

@@ -30,9 +30,10 @@ namespace {
 
 constexpr int kSignalsMax = 64;
 constexpr SignalBits kAllSignals = sys::kEverySignal;
+constexpr size_t kReceiversMax = 2;  // of far memory, and of shared memory
 
 struct Claim {
-    std::atomic<SignalReceiver> receiver{nullptr};
+    std::atomic<SignalReceiver> receivers[kReceiversMax] = {};
     std::atomic<bool> kept{false};  // the wrappers record from now on
     DispositionCell signal;
     DispositionCell stand_in;
@@ -108,10 +109,12 @@ void on_signal(int signal_number, siginfo_t* info, void* context) {
     const int error = errno;
     const Kept kept = find_kept(signal_number);
     if (kept.claim != nullptr && !kept.is_stand_in && is_fault(*info)) {
-        const SignalReceiver receiver = kept.claim->receiver.load(std::memory_order_acquire);
-        const bool done = receiver(signal_number, info, context);
-        errno = error;
-        if (done) return;
+        for (const auto& place : kept.claim->receivers) {
+            const SignalReceiver receiver = place.load(std::memory_order_acquire);
+            const bool done = receiver != nullptr && receiver(signal_number, info, context);
+            errno = error;
+            if (done) return;
+        }
         signal_number = info->si_signo;
     }
     deliver(signal_number, info, static_cast<ucontext_t*>(context));
@@ -174,6 +177,16 @@ void reinstall_if_kept(int signal_number) noexcept {
 
 namespace {
 
+// False: it has one, or there are others in all places.
+bool take_place(Claim& claim, SignalReceiver receiver) {
+    for (auto& place : claim.receivers) {
+        SignalReceiver there = nullptr;
+        if (place.compare_exchange_strong(there, receiver)) return true;
+        if (there == receiver) return false;
+    }
+    return false;
+}
+
 // Installs the handler; blocked signals are the caller's to look after.
 Result<void> begin_claim(int signal_number, SignalReceiver receiver) {
     size_t index = 0;
@@ -184,10 +197,10 @@ Result<void> begin_claim(int signal_number, SignalReceiver receiver) {
     }
     Claim& claim = claims[index];
     const ClaimableSignal& pair = kClaimable[index];
-    SignalReceiver nobody = nullptr;
-    if (!claim.receiver.compare_exchange_strong(nobody, receiver)) {
+    if (!take_place(claim, receiver)) {
         return fail(HANARE_STATUS_BUSY, "signal %d is already claimed", signal_number);
     }
+    if (claim.kept.load(std::memory_order_acquire)) return {};
     record_current(pair.signal_number, claim.signal);
     record_current(pair.stand_in, claim.stand_in);
     claim.kept.store(true, std::memory_order_release);

@@ -26,7 +26,8 @@ namespace hanare::hook {
 using SignalReceiver = bool (*)(int signal_number, siginfo_t* info, void* context) noexcept;
 
 // Installs `receiver` in front of the program's disposition, for the life of the process; unblocks
-// the signal in the calling thread and in handlers installed before.  Once per signal number; only
+// the signal in the calling thread and in handlers installed before.  Once per receiver and signal
+// number, of which two may have one: they are asked in this order, until one returns true.  Only
 // SIGBUS and SIGSEGV.  Any thread, not from a handler.
 Result<void> claim_signal(int signal_number, SignalReceiver receiver);
 // Several, for one look at all handlers.

@@ -87,7 +87,8 @@ Result<void> Communicator::serve() {
                                                           .port = 0,
                                                           .local_address = local_address_,
                                                           .secret = job_.secret(),
-                                                          .spin_us = settings_.spin_us},
+                                                          .spin_us = settings_.spin_us,
+                                                          .calls = settings_.calls},
                                                          exposures_.regions()));
     // Inherited by the thread, which touches exposed memory.
     const sys::SignalBlock no_signals;

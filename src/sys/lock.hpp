@@ -24,6 +24,7 @@ enum class LockRank : uint32_t {
     kRegions = 25,      // changes of the process's region table
     kFrames = 30,       // frame lists and replacement queues
     kStreams = 40,      // a region's stream table; the depth of read-ahead
+    kShared = 45,       // lists of blocks of memory that tasks share; who is whose home
     kRequests = 50,     // the queue from faulting threads to the keeper
     kStripes = 52,      // stripes of a store with parity, changed in part
     kFlights = 55,      // what faulting threads have under way with a memory server

@@ -93,8 +93,12 @@ Result<FileDescriptor> reopen_read_only(const FileDescriptor& file) {
     return fail_errno(HANARE_STATUS_SYSTEM, errno, "cannot open %s for reading", path.c_str());
 }
 
+FileDescriptor open_shared_file(const char* path) noexcept {
+    return FileDescriptor(open(path, O_RDWR | O_CLOEXEC));
+}
+
 Result<Mapping> map_shared_file(const char* path, size_t bytes) {
-    const FileDescriptor file(open(path, O_RDWR | O_CLOEXEC));
+    const FileDescriptor file = open_shared_file(path);
     struct stat status{};
     if (!file.is_open() || fstat(file.number(), &status) != 0 ||
         static_cast<uint64_t>(status.st_size) < bytes) {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BlockList: numbers of blocks that fault handlers and the serving thread add to, and somebody takes
+// out all at once.  A block is in it once at a time, by a bit of its state.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "base/assert.hpp"
+#include "base/result.hpp"
+#include "base/thread_annotations.hpp"
+#include "sys/lock.hpp"
+#include "sys/signal.hpp"
+#include "sys/sparse_memory.hpp"
+
+namespace hanare::dsm {
+
+class BlockList {
+public:
+    static Result<BlockList> make(uint32_t blocks) {
+        const size_t bytes = size_t{blocks} * 2 * sizeof(uint32_t);
+        HANARE_TRY_ASSIGN(auto first, sys::SparseMemory::reserve(bytes));
+        HANARE_TRY_ASSIGN(auto second, sys::SparseMemory::reserve(bytes));
+        return BlockList(std::move(first), std::move(second), blocks * 2);
+    }
+    BlockList(BlockList&& other) noexcept
+        : memories_{std::move(other.memories_[0]), std::move(other.memories_[1])},
+          capacity_(other.capacity_) {}
+
+    // With signals blocked; async-signal-safe.
+    void add(uint32_t block) noexcept {
+        const sys::LockGuard guard(lock_);
+        HANARE_ASSERT(count_ < capacity_);
+        items(current_)[count_++] = block;
+    }
+
+    // The same for a hint, which is dropped where there are too many.
+    void add_hint(uint32_t block) noexcept {
+        const sys::LockGuard guard(lock_);
+        if (count_ < capacity_) items(current_)[count_++] = block;
+    }
+
+    // All that was added since the last call, sorted; of use until the next call.  One thread at a
+    // time.
+    std::span<uint32_t> take() noexcept {
+        std::span<uint32_t> taken;
+        {
+            const sys::SignalBlock no_signals;
+            const sys::LockGuard guard(lock_);
+            taken = {items(current_), count_};
+            current_ ^= 1;
+            count_ = 0;
+        }
+        std::ranges::sort(taken);
+        return taken;
+    }
+
+private:
+    BlockList(sys::SparseMemory first, sys::SparseMemory second, uint32_t capacity) noexcept
+        : memories_{std::move(first), std::move(second)}, capacity_(capacity) {}
+    uint32_t* items(uint32_t which) const noexcept {
+        return reinterpret_cast<uint32_t*>(memories_[which].address());
+    }
+
+    sys::SparseMemory memories_[2];
+    const uint32_t capacity_;
+    sys::RankedLock lock_{sys::LockRank::kShared};
+    uint32_t current_ HANARE_GUARDED_BY(lock_) = 0;
+    uint32_t count_ HANARE_GUARDED_BY(lock_) = 0;
+};
+
+}  // namespace hanare::dsm

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a task knows of a block of shared memory, in one word that threads change by compare-and-swap.
+//
+// Of a block whose home is here nothing is recorded as long as nobody else has a copy: it is
+// writable.  A copy that was given away makes it kShared, and kServed where it could be written to
+// at that time: what was given away may be old, which the next release says to others (a notice),
+// and protects the block, so that the first write after that shows.
+#pragma once
+
+#include <cstdint>
+
+namespace hanare::dsm {
+
+struct BlockState {
+    static constexpr uint32_t kAbsent = 0;  // what the program may do without a fault
+    static constexpr uint32_t kRead = 1;
+    static constexpr uint32_t kWrite = 2;
+    static constexpr uint32_t kRights = 3;
+
+    static constexpr uint32_t kBusy = 1u << 2;       // a thread is changing it; others wait
+    static constexpr uint32_t kDirty = 1u << 3;      // written to, in the list of these
+    static constexpr uint32_t kShared = 1u << 4;     // others have copies without a notice
+    static constexpr uint32_t kServed = 1u << 5;     // one was given away while it was writable
+    static constexpr uint32_t kHomeKnown = 1u << 6;  // the upper half is the home's rank
+    static constexpr uint32_t kHomeHere = 1u << 7;
+
+    static constexpr uint32_t rights(uint32_t state) noexcept { return state & kRights; }
+    static constexpr uint32_t home(uint32_t state) noexcept { return state >> 16; }
+    static constexpr uint32_t with_home(uint32_t state, uint32_t rank, bool is_here) noexcept {
+        return (state & 0xffff) | kHomeKnown | (is_here ? kHomeHere : 0) | rank << 16;
+    }
+    static constexpr uint32_t with_rights(uint32_t state, uint32_t rights) noexcept {
+        return (state & ~kRights) | rights;
+    }
+};
+
+}  // namespace hanare::dsm

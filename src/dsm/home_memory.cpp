@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Faults, and what peers ask.
+#include "dsm/home_memory.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include "dsm/diff.hpp"
+#include "dsm/fetch.hpp"
+#include "sys/memory.hpp"
+
+namespace hanare::dsm {
+
+using State = BlockState;
+
+Result<std::unique_ptr<HomeMemory>> HomeMemory::make(Segment& segment, Peers& peers,
+                                                     Counters& counters) {
+    const uint32_t blocks = segment.blocks();
+    HANARE_TRY_ASSIGN(auto userfault, sys::Userfault::open({.shared_memory = true}));
+    const int error =
+        userfault.register_range(segment.base(), segment.bytes(), sys::Userfault::kShared);
+    if (error != 0) {
+        return fail_errno(HANARE_STATUS_NOT_SUPPORTED, error, "userfaultfd for shared memory");
+    }
+    HANARE_TRY_ASSIGN(auto states, sys::SparseMemory::reserve(blocks * sizeof(uint32_t)));
+    HANARE_TRY_ASSIGN(auto directory, sys::SparseMemory::reserve(blocks * sizeof(uint16_t)));
+    HANARE_TRY_ASSIGN(auto twins, sys::SparseMemory::reserve(segment.bytes()));
+    HANARE_TRY_ASSIGN(auto dirty, BlockList::make(blocks));
+    HANARE_TRY_ASSIGN(auto served, BlockList::make(blocks));
+    HANARE_TRY_ASSIGN(auto fetched, BlockList::make(blocks));
+    return std::unique_ptr<HomeMemory>(new HomeMemory(
+        segment, peers, counters, std::move(userfault), std::move(states), std::move(directory),
+        std::move(twins), std::move(dirty), std::move(served), std::move(fetched)));
+}
+
+HomeMemory::HomeMemory(Segment& segment, Peers& peers, Counters& counters,
+                       sys::Userfault userfault, sys::SparseMemory states,
+                       sys::SparseMemory directory, sys::SparseMemory twins, BlockList dirty,
+                       BlockList served, BlockList fetched)
+    : segment_(segment),
+      peers_(peers),
+      counters_(counters),
+      userfault_(std::move(userfault)),
+      states_(std::move(states)),
+      directory_(std::move(directory)),
+      twins_(std::move(twins)),
+      dirty_(std::move(dirty)),
+      served_(std::move(served)),
+      fetched_(std::move(fetched)),
+      diffs_(peers.size()) {}
+
+// ---- states
+
+bool HomeMemory::try_take(uint32_t block, uint32_t& seen) noexcept {
+    seen = state(block).load(std::memory_order_acquire);
+    while ((seen & State::kBusy) == 0) {
+        if (state(block).compare_exchange_weak(seen, seen | State::kBusy)) return true;
+    }
+    return false;
+}
+
+void HomeMemory::take(uint32_t block, uint32_t& seen) noexcept {
+    while (!try_take(block, seen)) sys::yield_for_us(0);
+}
+
+void HomeMemory::give_back(uint32_t block) noexcept {
+    state(block).fetch_and(~State::kBusy, std::memory_order_release);
+}
+
+uint32_t HomeMemory::Window::take(uint32_t block, uint32_t least, uint32_t most) noexcept {
+    const bool goes_on = next.load(std::memory_order_relaxed) == block;
+    const uint32_t now =
+        goes_on ? std::min(blocks.load(std::memory_order_relaxed) * 2, most) : least;
+    blocks.store(now, std::memory_order_relaxed);
+    return now;
+}
+
+// ---- mapping
+
+// All are absent, and in the file.  Some may be there for the program already.
+int HomeMemory::map(uint32_t first, uint32_t count, bool write_protected) noexcept {
+    int error = userfault_.map_present(segment_.view(first), size_t{count} * kBlockBytes,
+                                       write_protected);
+    for (uint32_t i = 0; error == EEXIST && i < count; ++i) {
+        const int one =
+            userfault_.map_present(segment_.view(first + i), kBlockBytes, write_protected);
+        if (one != 0 && one != EEXIST) return one;
+        if (i + 1 == count) error = 0;
+    }
+    return error;
+}
+
+int HomeMemory::forbid_writes(uint32_t first, uint32_t count) noexcept {
+    return userfault_.write_protect(segment_.view(first), size_t{count} * kBlockBytes, true);
+}
+
+// ---- faults
+
+hanare_status HomeMemory::resolve(uint32_t block, bool write) noexcept {
+    uint32_t seen = 0;
+    if (!try_take(block, seen)) {
+        sys::yield_for_us(0);
+        return HANARE_STATUS_OK;
+    }
+    const uint32_t rights = State::rights(seen);
+    // Another thread was faster.
+    if (rights == State::kWrite || (rights == State::kRead && !write)) {
+        give_back(block);
+        return HANARE_STATUS_OK;
+    }
+    Counters::add(write ? counters_.write_faults : counters_.read_faults);
+    return rights == State::kRead ? make_writable(block, seen) : obtain(block, write);
+}
+
+// The block is this thread's, and becomes writable with this.  Copies that others have without a
+// notice get one.
+void HomeMemory::finish_write(uint32_t block) noexcept {
+    uint32_t seen = state(block).load(std::memory_order_acquire);
+    for (;;) {
+        const bool is_copy = (seen & State::kHomeHere) == 0;
+        const bool becomes_dirty =
+            (is_copy || (seen & State::kShared) != 0) && (seen & State::kDirty) == 0;
+        uint32_t next = State::with_rights(seen & ~State::kBusy, State::kWrite);
+        if (becomes_dirty) next |= State::kDirty;
+        // In the list first: who takes it out waits until the block is not busy.
+        if (becomes_dirty) {
+            dirty_.add(block);
+            while (!state(block).compare_exchange_weak(seen, next)) {
+                next = State::with_rights(seen & ~State::kBusy, State::kWrite) | State::kDirty;
+            }
+            return;
+        }
+        if (state(block).compare_exchange_strong(seen, next)) return;
+    }
+}
+
+hanare_status HomeMemory::make_writable(uint32_t block, uint32_t seen) noexcept {
+    if ((seen & State::kHomeHere) != 0) return make_writable_here(block, seen);
+    std::memcpy(twin(block), segment_.alias(block), kBlockBytes);
+    Counters::add(counters_.twins);
+    const int error = userfault_.write_protect(segment_.view(block), kBlockBytes, false);
+    if (error != 0) {
+        give_back(block);
+        return HANARE_STATUS_SYSTEM;
+    }
+    finish_write(block);
+    return HANARE_STATUS_OK;
+}
+
+// Of which nobody has a copy, those behind it come along: nothing will be said of them.
+hanare_status HomeMemory::make_writable_here(uint32_t block, uint32_t seen) noexcept {
+    uint32_t count = 1;
+    if ((seen & State::kShared) == 0) count += take_neighbours(block, seen, kFetchWindowMax);
+    const int error =
+        userfault_.write_protect(segment_.view(block), size_t{count} * kBlockBytes, false);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (error == 0) {
+            finish_write(block + i);
+        } else {
+            give_back(block + i);
+        }
+    }
+    return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
+}
+
+// Those right behind the block that are in the same state, and this thread's now.
+uint32_t HomeMemory::take_neighbours(uint32_t block, uint32_t like, uint32_t most) noexcept {
+    uint32_t count = 0;
+    while (count < most && block + count + 1 < segment_.blocks()) {
+        uint32_t expected = like & ~State::kBusy;
+        if (!state(block + count + 1).compare_exchange_strong(expected, expected | State::kBusy)) {
+            break;
+        }
+        ++count;
+    }
+    return count;
+}
+
+hanare_status HomeMemory::obtain(uint32_t block, bool write) noexcept {
+    if ((state(block).load() & State::kHomeKnown) == 0) {
+        const hanare_status status = find_homes(block);
+        if (status != HANARE_STATUS_OK) {
+            give_back(block);
+            return status;
+        }
+    }
+    if ((state(block).load() & State::kHomeHere) != 0) return obtain_here(block);
+    return obtain_copy(block, write);
+}
+
+// Nobody has touched it before: zeros, writable, and those behind it that came with it.
+hanare_status HomeMemory::obtain_here(uint32_t block) noexcept {
+    const uint32_t like = state(block).load();
+    const uint32_t count = 1 + take_neighbours(block, like, kClaimWindowMax - 1);
+    for (uint32_t i = 0; i < count; ++i) {
+        // Now the file has a page there.
+        *reinterpret_cast<volatile std::byte*>(segment_.alias(block + i));
+    }
+    const int error = map(block, count, false);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (error == 0) {
+            finish_write(block + i);
+        } else {
+            give_back(block + i);
+        }
+    }
+    return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
+}
+
+hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
+    const uint32_t like = state(block).load();
+    const uint32_t window = fetches_.take(block, kFetchWindowMin, kFetchWindowMax);
+    const uint32_t count = 1 + take_neighbours(block, like, window - 1);
+    fetches_.next.store(block + count, std::memory_order_relaxed);
+    Fetch fetch(State::home(like), {block, count});
+    fetch.begin(peers_, segment_);
+    hanare_status status = fetch.end(peers_);
+    if (status == HANARE_STATUS_OK && map(block, count, true) != 0) status = HANARE_STATUS_SYSTEM;
+    Counters::add(counters_.fetched_blocks, status == HANARE_STATUS_OK ? count : 0);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (status == HANARE_STATUS_OK) {
+            fetched_.add_hint(block + i);
+            state(block + i).fetch_or(State::kRead);
+        }
+        if (i > 0) give_back(block + i);
+    }
+    if (status != HANARE_STATUS_OK || !write) {
+        give_back(block);
+        return status;
+    }
+    return make_writable(block, state(block).load());
+}
+
+// ---- homes
+
+// The block's, and those of some behind it.
+hanare_status HomeMemory::find_homes(uint32_t block) noexcept {
+    const uint32_t window = claims_.take(block, 1, kClaimWindowMax);
+    const uint32_t count = std::min({window, kDirectoryBlocks - block % kDirectoryBlocks,
+                                     segment_.blocks() - block});
+    claims_.next.store(block + count, std::memory_order_relaxed);
+    uint16_t homes[kClaimsMax];
+    const hanare_status status = ask_for_homes(block, count, homes);
+    if (status != HANARE_STATUS_OK) return status;
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t seen = state(block + i).load();
+        while ((seen & State::kHomeKnown) == 0 &&
+               !state(block + i).compare_exchange_weak(
+                   seen, State::with_home(seen, homes[i], homes[i] == peers_.rank()))) {
+        }
+    }
+    return HANARE_STATUS_OK;
+}
+
+hanare_status HomeMemory::ask_for_homes(uint32_t block, uint32_t count, uint16_t* homes) noexcept {
+    const uint32_t directory = directory_of(block);
+    if (directory == peers_.rank()) {
+        return claim_for(peers_.rank(), block, count, homes) ? HANARE_STATUS_OK
+                                                             : HANARE_STATUS_INTERNAL;
+    }
+    const QuestionText question(
+        {.kind = QuestionKind::kClaim, .from = peers_.rank(), .begin = block, .count = count});
+    size_t bytes = 0;
+    const std::span<std::byte> room(reinterpret_cast<std::byte*>(homes), count * sizeof *homes);
+    const hanare_status status = peers_.ask(directory, question.bytes(), room, &bytes);
+    if (status != HANARE_STATUS_OK) return status;
+    bool is_sound = bytes == room.size();
+    for (uint32_t i = 0; is_sound && i < count; ++i) is_sound = homes[i] < peers_.size();
+    return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_CORRUPT;
+}
+
+bool HomeMemory::claim_for(uint32_t task, uint64_t first, uint64_t count,
+                           uint16_t* homes) noexcept {
+    if (first >= segment_.blocks() || count == 0 || count > kClaimsMax || task >= peers_.size() ||
+        first % kDirectoryBlocks + count > kDirectoryBlocks ||
+        directory_of(static_cast<uint32_t>(first)) != peers_.rank()) {
+        return false;
+    }
+    auto* const owners = reinterpret_cast<uint16_t*>(directory_.address()) + first;
+    const sys::LockGuard guard(directory_lock_);
+    for (uint64_t i = 0; i < count; ++i) {
+        if (owners[i] == 0) owners[i] = static_cast<uint16_t>(task + 1);
+        homes[i] = static_cast<uint16_t>(owners[i] - 1);
+    }
+    return true;
+}
+
+// ---- what peers ask of this home
+
+// What is busy may become writable, or is so until its writes are forbidden: as if it were.
+bool HomeMemory::note_fetch(uint64_t first, uint64_t count) noexcept {
+    if (first >= segment_.blocks() || count > segment_.blocks() - first) return false;
+    for (uint64_t i = 0; i < count; ++i) {
+        const auto block = static_cast<uint32_t>(first + i);
+        uint32_t seen = state(block).load(std::memory_order_acquire);
+        if ((seen & State::kHomeHere) == 0 && (seen & State::kHomeKnown) != 0) return false;
+        for (;;) {
+            const bool is_protected =
+                State::rights(seen) == State::kRead && (seen & State::kBusy) == 0;
+            const uint32_t more = State::kShared | (is_protected ? 0 : State::kServed);
+            if ((seen & more) == more) break;
+            if (!state(block).compare_exchange_weak(seen, seen | more)) continue;
+            if (!is_protected && (seen & State::kServed) == 0) served_.add(block);
+            break;
+        }
+    }
+    return true;
+}
+
+bool HomeMemory::apply(std::span<const std::byte> diffs) noexcept {
+    const BlockPlace place = [](void* context, uint32_t block) noexcept -> std::byte* {
+        const auto& self = *static_cast<const HomeMemory*>(context);
+        if (block >= self.segment_.blocks()) return nullptr;
+        const uint32_t seen = self.state(block).load(std::memory_order_acquire);
+        const bool is_elsewhere =
+            (seen & State::kHomeKnown) != 0 && (seen & State::kHomeHere) == 0;
+        return is_elsewhere ? nullptr : self.segment_.alias(block);
+    };
+    while (!diffs.empty()) {
+        const size_t used = apply_diff(diffs, place, this);
+        if (used == 0) return false;
+        diffs = diffs.subspan(used);
+    }
+    return true;
+}
+
+}  // namespace hanare::dsm

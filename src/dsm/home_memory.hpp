@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HomeMemory: shared memory between machines, home-based lazy release consistency with several
+// writers (Zhou, Iftode, Li 1996).  A block has a home, the task that touches it first, whose copy
+// is the reference.  Others fetch it at a fault, keep a twin from their first write on, and send
+// the difference home when they release (diff.hpp); what they have changed they say in notices, by
+// which those that synchronise later know which copies to drop.  The home itself writes in place,
+// and as long as nobody has a copy nothing is recorded of that (block_state.hpp).
+//
+// Accesses to blocks that are absent, or protected, raise SIGBUS (userfaultfd), and are served in
+// the thread that made them.  resolve() and what peers ask (note_fetch, apply, claim_for) neither
+// allocate nor wait for a thread of this task that waits for others; release(), invalidate() and
+// refresh() are for ordinary threads.
+//
+// Who serves peers never waits for a busy block: so threads may keep blocks busy while they wait
+// for peers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "dsm/block_list.hpp"
+#include "dsm/block_state.hpp"
+#include "dsm/counters.hpp"
+#include "dsm/mail.hpp"
+#include "dsm/notices.hpp"
+#include "dsm/peers.hpp"
+#include "dsm/segment.hpp"
+#include "sys/lock.hpp"
+#include "sys/sparse_memory.hpp"
+#include "sys/uffd.hpp"
+
+namespace hanare::dsm {
+
+class HomeMemory {
+public:
+    // The segment's file is shown already, and outlives this.
+    static Result<std::unique_ptr<HomeMemory>> make(Segment& segment, Peers& peers,
+                                                    Counters& counters);
+    HomeMemory(const HomeMemory&) = delete;
+    HomeMemory& operator=(const HomeMemory&) = delete;
+
+    // So that the access is worth another try.  In the thread that made it, with signals blocked.
+    hanare_status resolve(uint32_t block, bool write) noexcept;
+
+    // What was written by now is at the homes when this returns, and `changed` are the blocks of
+    // which others have copies that are old.
+    hanare_status release(std::vector<Run>& changed);
+    // Copies of these are dropped.  What was written to them here is sent home first.
+    hanare_status invalidate(std::span<const Run> runs);
+    // Fetches what was dropped and had been needed since the last call: after a barrier.
+    hanare_status refresh();
+
+    // ---- what peers ask
+    static constexpr uint32_t kClaimsMax = 256;
+    // Another task is about to read a copy.
+    bool note_fetch(uint64_t first, uint64_t count) noexcept;
+    // Diffs of blocks whose home this is.
+    bool apply(std::span<const std::byte> diffs) noexcept;
+    // Whose homes these blocks are (ranks, 2 bytes each); `task`'s, where they were nobody's.
+    // False: this task does not know that of these blocks.
+    bool claim_for(uint32_t task, uint64_t first, uint64_t count, uint16_t* homes) noexcept;
+
+private:
+    // Who is asked for the homes of 256 blocks in a row.
+    static constexpr uint32_t kDirectoryBlocks = 256;
+    static constexpr uint32_t kClaimWindowMax = 64;
+    static constexpr uint32_t kFetchWindowMin = 4;
+    static constexpr uint32_t kFetchWindowMax = 64;
+    static constexpr uint32_t kRefreshPauses = 16;
+
+    // How many blocks are had at once, where accesses go from one to the next.  Guesses of several
+    // threads may mix: then less is had at once.
+    struct Window {
+        std::atomic<uint32_t> next{UINT32_MAX};
+        std::atomic<uint32_t> blocks{0};
+        uint32_t take(uint32_t block, uint32_t least, uint32_t most) noexcept;
+    };
+
+    HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::Userfault userfault,
+               sys::SparseMemory states, sys::SparseMemory directory, sys::SparseMemory twins,
+               BlockList dirty, BlockList served, BlockList fetched);
+
+    std::atomic<uint32_t>& state(uint32_t block) const noexcept {
+        return reinterpret_cast<std::atomic<uint32_t>*>(states_.address())[block];
+    }
+    std::byte* twin(uint32_t block) const noexcept {
+        return twins_.address() + size_t{block} * kBlockBytes;
+    }
+    uint32_t directory_of(uint32_t block) const noexcept {
+        return block / kDirectoryBlocks % peers_.size();
+    }
+    // Whether the block was in that state, and is this thread's now.
+    bool try_take(uint32_t block, uint32_t& seen) noexcept;
+    void take(uint32_t block, uint32_t& seen) noexcept;
+    void give_back(uint32_t block) noexcept;
+
+    hanare_status make_writable(uint32_t block, uint32_t seen) noexcept;
+    hanare_status make_writable_here(uint32_t block, uint32_t seen) noexcept;
+    uint32_t take_neighbours(uint32_t block, uint32_t like, uint32_t most) noexcept;
+    hanare_status obtain(uint32_t block, bool write) noexcept;
+    hanare_status obtain_here(uint32_t block) noexcept;
+    hanare_status obtain_copy(uint32_t block, bool write) noexcept;
+    hanare_status find_homes(uint32_t block) noexcept;
+    hanare_status ask_for_homes(uint32_t block, uint32_t count, uint16_t* homes) noexcept;
+    int map(uint32_t first, uint32_t count, bool write_protected) noexcept;
+    int forbid_writes(uint32_t first, uint32_t count) noexcept;
+    void finish_write(uint32_t block) noexcept;
+
+    void close_served(std::span<uint32_t> served, std::vector<Run>& changed);
+    void close_dirty(std::span<uint32_t> dirty, std::vector<Run>& changed);
+    void close_dirty_copy(uint32_t block);
+    hanare_status drop(uint32_t first, uint32_t end);
+    void add_diff(uint32_t block, uint32_t home);
+    hanare_status send_diffs();
+    hanare_status send_to(uint32_t home, std::span<const std::byte> diffs);
+
+    Segment& segment_;
+    Peers& peers_;
+    Counters& counters_;
+    const sys::Userfault userfault_;
+    const sys::SparseMemory states_;
+    const sys::SparseMemory directory_;  // ranks plus one; 0: nobody's
+    const sys::SparseMemory twins_;      // each at its block's place
+    sys::RankedLock directory_lock_{sys::LockRank::kShared};
+    Window claims_;
+    Window fetches_;
+    BlockList dirty_;
+    BlockList served_;
+    BlockList fetched_;  // since the last refresh
+
+    std::mutex release_lock_;                     // what follows
+    std::vector<std::vector<std::byte>> diffs_;   // by home
+    uint32_t refreshes_ = 0;
+};
+
+}  // namespace hanare::dsm

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/home_protocol.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "job/word_wait.hpp"
+#include "sys/clock.hpp"
+
+namespace hanare::dsm {
+
+Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& communicator,
+                                                         Segment& segment, Counters& counters) {
+    HANARE_TRY_ASSIGN(auto notices, Notices::make(communicator.rank(), communicator.size()));
+    HANARE_TRY_ASSIGN(auto mail, Mail::make(communicator.size()));
+    std::unique_ptr<HomeProtocol> made(new HomeProtocol(
+        communicator, segment, counters, std::move(notices), std::move(mail)));
+    HANARE_TRY_ASSIGN(made->memory_, HomeMemory::make(segment, made->peers_, counters));
+    job::Exposures& exposures = communicator.exposures();
+    const auto expose = [&](std::span<std::byte> memory,
+                            fabric::Rights rights) -> Result<fabric::Capability> {
+        HANARE_TRY_ASSIGN(const uint32_t region, exposures.expose(memory, rights));
+        return exposures.capability(region, rights);
+    };
+    HANARE_TRY_ASSIGN(made->own_keys_.memory,
+                      expose({segment.alias(0), segment.bytes()}, fabric::kRead));
+    HANARE_TRY_ASSIGN(made->own_keys_.mail,
+                      expose(made->mail_.memory(), fabric::kWrite | fabric::kAtomic));
+    HANARE_TRY_ASSIGN(made->own_keys_.notices, expose(made->notices_.memory(), fabric::kRead));
+    return made;
+}
+
+HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Counters& counters,
+                           Notices notices, Mail mail)
+    : communicator_(communicator),
+      lookout_(communicator),
+      segment_(segment),
+      counters_(counters),
+      peers_(communicator.rank(), communicator.size(), counters),
+      notices_(std::move(notices)),
+      mail_(std::move(mail)),
+      locks_(peers_, counters,
+             {.release = [this] { return release(); },
+              .acquire = [this](uint32_t from, const std::vector<uint64_t>& known) {
+                  return acquire(from, known);
+              },
+              .positions = [this] { return notices_.positions(); },
+              .is_lost = [this](uint32_t task) { return lookout_.is_lost(task); }}),
+      last_barrier_(communicator.size()) {}
+
+Result<void> HomeProtocol::complete(const std::vector<PeerKeys>& keys, uint64_t deadline_ns) {
+    for (uint32_t task = 0; task < peers_.size(); ++task) {
+        HANARE_TRY_ASSIGN(const auto* const way, communicator_.way_to(task, deadline_ns));
+        peers_.set(task, way->link.get(), keys[task]);
+    }
+    return {};
+}
+
+std::unexpected<Error> HomeProtocol::failed(const char* what, hanare_status status) const {
+    if (status == HANARE_STATUS_PEER_LOST && peers_.lost() != Peers::kNobody) {
+        return fail(status, "%s: task %u is no more", what, peers_.lost());
+    }
+    return fail(status, "%s: %s", what, hanare_status_text(status));
+}
+
+// ---- releasing, and learning what others have released
+
+hanare_status HomeProtocol::release() {
+    const std::lock_guard guard(learning_);
+    std::vector<Run> changed;
+    const hanare_status status = memory_->release(changed);
+    notices_.append(changed);
+    return status;
+}
+
+hanare_status HomeProtocol::acquire(uint32_t from, const std::vector<uint64_t>& known) {
+    const std::lock_guard guard(learning_);
+    std::vector<Run> runs;
+    hanare_status status = learn(from, known, runs);
+    if (status != HANARE_STATUS_OK) return status;
+    make_disjoint(runs);
+    status = memory_->invalidate(runs);
+    if (status == HANARE_STATUS_OK) heed(known);
+    return status;
+}
+
+// What a message says of each task: how far the sender knows its log, and from where on the message
+// has that.
+struct HomeProtocol::Said {
+    uint64_t position = 0;
+    uint64_t begin = 0;
+};
+
+// Changes no positions: what was read counts when it has been heeded.
+hanare_status HomeProtocol::learn(uint32_t from, const std::vector<uint64_t>& known,
+                                  std::vector<Run>& runs) {
+    const hanare_status status = read_logs(from, known);
+    if (status != HANARE_STATUS_OK) return status;
+    note_runs(known, runs);
+    return HANARE_STATUS_OK;
+}
+
+void HomeProtocol::note_runs(const std::vector<uint64_t>& known, std::vector<Run>& runs) const {
+    for (uint32_t task = 0; task < peers_.size(); ++task) {
+        const uint64_t begin = notices_.position(task);
+        if (known[task] <= begin) continue;
+        if (known[task] - begin > Notices::kRangeBytesMax) {
+            runs.push_back({0, segment_.blocks()});
+        } else {
+            read_runs(notices_.pieces(task, begin, known[task] - begin), runs);
+        }
+    }
+}
+
+// False: the message does not have all that is new here.
+bool HomeProtocol::copy_logs(std::span<const Said> said, std::span<const std::byte> logs) {
+    for (uint32_t task = 0; task < peers_.size(); ++task) {
+        const uint64_t known_here = notices_.position(task);
+        const auto [position, begin] = said[task];
+        if (position < begin || position - begin > logs.size()) return false;
+        const auto log = logs.first(position - begin);
+        logs = logs.subspan(log.size());
+        if (position <= known_here) continue;
+        if (known_here < begin) return false;
+        const auto news = log.subspan(known_here - begin);
+        const auto pieces = notices_.pieces(task, known_here, news.size());
+        std::memcpy(pieces.first.data(), news.data(), pieces.first.size());
+        std::memcpy(pieces.second.data(), news.data() + pieces.first.size(), pieces.second.size());
+    }
+    return true;
+}
+
+void HomeProtocol::heed(const std::vector<uint64_t>& known) noexcept {
+    for (uint32_t task = 0; task < peers_.size(); ++task) {
+        if (known[task] > notices_.position(task)) notices_.extend(task, known[task]);
+    }
+}
+
+// Into this task's logs, as far as they reach.
+hanare_status HomeProtocol::read_logs(uint32_t from, const std::vector<uint64_t>& known) {
+    std::vector<std::unique_ptr<fabric::Operation>> reads;
+    for (uint32_t task = 0; task < peers_.size(); ++task) {
+        const uint64_t begin = notices_.position(task);
+        if (known[task] <= begin || known[task] - begin > Notices::kRangeBytesMax) continue;
+        const auto pieces = notices_.pieces(task, begin, known[task] - begin);
+        for (const auto& piece : {pieces.first, pieces.second}) {
+            if (piece.empty()) continue;
+            auto& read = *reads.emplace_back(std::make_unique<fabric::Operation>());
+            read.kind = fabric::Kind::kGet;
+            read.capability = peers_.keys(from).notices;
+            read.offset = static_cast<uint64_t>(piece.data() - notices_.memory().data());
+            read.destination = piece;
+            peers_.prepare(read);
+            peers_.post(from, read);
+        }
+    }
+    hanare_status first = HANARE_STATUS_OK;
+    for (const auto& read : reads) {
+        const hanare_status status = peers_.wait(from, *read);
+        if (first == HANARE_STATUS_OK) first = status;
+    }
+    return first;
+}
+
+// ---- barriers
+
+Result<void> HomeProtocol::barrier(uint32_t id) {
+    const uint64_t begun_ns = sys::now_ns();
+    const hanare_status released = release();
+    if (released != HANARE_STATUS_OK) return failed("barrier", released);
+    const std::lock_guard guard(learning_);
+    ++barriers_;
+    Counters::add(counters_.barriers);
+    bool is_wrong = false;
+    std::vector<Run> runs;
+    for (uint32_t round = 0; (uint64_t{1} << round) < peers_.size(); ++round) {
+        HANARE_TRY(pass_round(round, id, is_wrong, runs));
+    }
+    last_barrier_ = notices_.positions();
+    make_disjoint(runs);
+    hanare_status status = memory_->invalidate(runs);
+    if (status == HANARE_STATUS_OK) status = memory_->refresh();
+    Counters::add(counters_.wait_ns, sys::now_ns() - begun_ns);
+    if (status != HANARE_STATUS_OK) return failed("barrier", status);
+    if (!is_wrong) return {};
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "barrier %u: other tasks are at another one", id);
+}
+
+Result<void> HomeProtocol::pass_round(uint32_t round, uint32_t id, bool& is_wrong,
+                                      std::vector<Run>& runs) {
+    const uint32_t tasks = peers_.size();
+    const uint32_t step = (1u << round) % tasks;
+    const uint32_t to = (peers_.rank() + step) % tasks;
+    const uint32_t from = (peers_.rank() + tasks - step) % tasks;
+    const hanare_status sent = send_message(to, round, make_message(id, is_wrong));
+    if (sent != HANARE_STATUS_OK) return failed("barrier", sent);
+    HANARE_TRY(await_message(from, round));
+    const std::byte* const place = mail_.barrier(barriers_, round);
+    BarrierHead head;
+    std::memcpy(&head, place, sizeof head);
+    is_wrong |= head.id != id || head.is_wrong != 0 || head.number != barriers_;
+    std::vector<Said> said(tasks);
+    std::memcpy(said.data(), place + sizeof head, tasks * sizeof(Said));
+    std::vector<uint64_t> known(tasks);
+    std::ranges::transform(said, known.begin(), &Said::position);
+    const size_t head_bytes = sizeof head + tasks * sizeof(Said);
+    const std::span<const std::byte> logs(place + head_bytes, kMailBarrierBytes - head_bytes);
+    if (head.has_logs != 0 && copy_logs(said, logs)) {
+        note_runs(known, runs);
+    } else if (const hanare_status learnt = learn(from, known, runs); learnt != HANARE_STATUS_OK) {
+        return failed("barrier", learnt);
+    }
+    heed(known);
+    return {};
+}
+
+std::vector<std::byte> HomeProtocol::make_message(uint32_t id, bool is_wrong) const {
+    const uint32_t tasks = peers_.size();
+    std::vector<Said> said(tasks);
+    const size_t head_bytes = sizeof(BarrierHead) + tasks * sizeof(Said);
+    size_t bytes = head_bytes;
+    for (uint32_t task = 0; task < tasks; ++task) {
+        said[task] = {notices_.position(task), last_barrier_[task]};
+        bytes += std::min(said[task].position - said[task].begin, uint64_t{kMailBarrierBytes});
+    }
+    const bool has_logs = bytes <= kMailBarrierBytes;
+    const BarrierHead head = {
+        .number = barriers_, .id = id, .is_wrong = is_wrong, .has_logs = has_logs};
+    std::vector<std::byte> message(has_logs ? bytes : head_bytes);
+    std::memcpy(message.data(), &head, sizeof head);
+    std::memcpy(message.data() + sizeof head, said.data(), tasks * sizeof(Said));
+    std::byte* at = message.data() + head_bytes;
+    for (uint32_t task = 0; has_logs && task < tasks; ++task) {
+        const auto [position, begin] = said[task];
+        const auto pieces = notices_.pieces(task, begin, position - begin);
+        for (const auto& piece : {pieces.first, pieces.second}) {
+            at = std::ranges::copy(piece, at).out;
+        }
+    }
+    return message;
+}
+
+// The words lie behind the messages, so that both requests go at once.
+hanare_status HomeProtocol::send_message(uint32_t to, uint32_t round,
+                                         std::span<const std::byte> message) {
+    const uint32_t tasks = peers_.size();
+    fabric::Operation put;
+    put.kind = fabric::Kind::kPut;
+    put.capability = peers_.keys(to).mail;
+    put.offset = Mail::barrier_offset(tasks, barriers_, round);
+    put.source = message;
+    peers_.prepare(put);
+    fabric::Operation notice;
+    notice.kind = fabric::Kind::kFetch;
+    notice.capability = put.capability;
+    notice.offset = Mail::word_offset(tasks, round);
+    notice.width = sizeof(uint32_t);
+    notice.operand = 1;
+    job::make_waking(notice);
+    peers_.prepare(notice);
+    Counters::add(counters_.barrier_messages);
+    Counters::add(counters_.barrier_bytes, message.size());
+    peers_.post_apart(to, put);
+    peers_.post_apart(to, notice);
+    const hanare_status put_status = peers_.wait(to, put);
+    const hanare_status status = peers_.wait(to, notice);
+    return put_status != HANARE_STATUS_OK ? put_status : status;
+}
+
+Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
+    std::atomic<uint32_t>& word = mail_.word(round);
+    const auto has_come = [&] {
+        return static_cast<int32_t>(word.load(std::memory_order_acquire) - barriers_) >= 0;
+    };
+    const job::Failure failure =
+        lookout_.wait({.word = word,
+                       .has_come = has_come,
+                       .awaited = [&](std::vector<uint32_t>& tasks) { tasks.push_back(from); }});
+    if (failure.is_none()) return {};
+    return fail(failure.status, "barrier: task %u is no more", failure.rank);
+}
+
+// ---- what peers ask
+
+bool HomeProtocol::knows(QuestionKind kind) const noexcept {
+    switch (kind) {
+        case QuestionKind::kClaim:
+        case QuestionKind::kFetch:
+        case QuestionKind::kApply:
+        case QuestionKind::kLastHolder:
+        case QuestionKind::kHandOver:
+        case QuestionKind::kHandedOver: return true;
+        default: return false;
+    }
+}
+
+hanare_status HomeProtocol::answer(const Question& question, std::span<const std::byte> rest,
+                                   std::span<std::byte> room, size_t& bytes) noexcept {
+    const auto done = [](bool is_sound) {
+        return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_INVALID_ARGUMENT;
+    };
+    const auto number = static_cast<uint32_t>(question.begin);
+    const size_t positions_bytes = peers_.size() * sizeof(uint64_t);
+    if (question.from >= peers_.size()) return HANARE_STATUS_INVALID_ARGUMENT;
+    switch (question.kind) {
+        case QuestionKind::kClaim: {
+            bytes = question.count * sizeof(uint16_t);
+            if (question.count > HomeMemory::kClaimsMax || room.size() < bytes) return done(false);
+            return done(memory_->claim_for(question.from, question.begin, question.count,
+                                           reinterpret_cast<uint16_t*>(room.data())));
+        }
+        case QuestionKind::kFetch: return done(memory_->note_fetch(question.begin, question.count));
+        case QuestionKind::kApply: {
+            if (question.begin > kMailDiffBytes) return done(false);
+            if (question.begin == 0) return done(memory_->apply(rest));
+            return done(memory_->apply({mail_.diffs_of(question.from), question.begin}));
+        }
+        case QuestionKind::kLastHolder: {
+            uint32_t last = 0;
+            if (question.begin >= kLocks || room.size() < sizeof last) return done(false);
+            if (!locks_.last_holder(number, question.from, last)) return done(false);
+            bytes = sizeof last;
+            std::memcpy(room.data(), &last, bytes);
+            return HANARE_STATUS_OK;
+        }
+        case QuestionKind::kHandOver: {
+            if (question.begin >= kLocks || room.size() < positions_bytes) return done(false);
+            if (!locks_.hand_over(number, question.from)) return HANARE_STATUS_OK;
+            for (uint32_t task = 0; task < peers_.size(); ++task) {
+                const uint64_t position = notices_.position(task);
+                std::memcpy(room.data() + bytes, &position, sizeof position);
+                bytes += sizeof position;
+            }
+            return HANARE_STATUS_OK;
+        }
+        case QuestionKind::kHandedOver: {
+            if (question.begin >= kLocks || rest.size() != positions_bytes) return done(false);
+            std::vector<uint64_t> positions(peers_.size());
+            std::memcpy(positions.data(), rest.data(), positions_bytes);
+            locks_.take_over(number, question.from, std::move(positions));
+            return HANARE_STATUS_OK;
+        }
+        default: return HANARE_STATUS_NOT_SUPPORTED;
+    }
+}
+
+}  // namespace hanare::dsm

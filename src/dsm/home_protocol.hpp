@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HomeProtocol: tasks that have no memory in common, over sockets: home-based lazy release
+// consistency.  Barriers are by dissemination (Hensgen, Finkel, Manber 1988): in round k a task
+// tells the one 2^k behind it all that it knows by then, in one message: who has written what, that
+// is the part of the notice logs that is new since the last barrier.  With two tasks that is one
+// message in each direction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "dsm/counters.hpp"
+#include "dsm/home_memory.hpp"
+#include "dsm/locks.hpp"
+#include "dsm/mail.hpp"
+#include "dsm/notices.hpp"
+#include "dsm/peers.hpp"
+#include "dsm/protocol.hpp"
+#include "dsm/segment.hpp"
+#include "job/lookout.hpp"
+
+namespace hanare::dsm {
+
+class HomeProtocol final : public Protocol {
+public:
+    // Exposes this task's memory; complete() before anything else, once all have.
+    static Result<std::unique_ptr<HomeProtocol>> make(job::Communicator& communicator,
+                                                      Segment& segment, Counters& counters);
+    const PeerKeys& own_keys() const noexcept { return own_keys_; }
+    Result<void> complete(const std::vector<PeerKeys>& keys, uint64_t deadline_ns);
+
+    Result<void> barrier(uint32_t id) override;
+    Result<void> lock(uint32_t lock) override { return locks_.lock(lock); }
+    Result<void> unlock(uint32_t lock) override { return locks_.unlock(lock); }
+    hanare_status resolve(const std::byte* address, bool write) noexcept override {
+        return memory_->resolve(segment_.block_of(address), write);
+    }
+    uint32_t lost() const noexcept override { return peers_.lost(); }
+
+    Peers& peers() noexcept { return peers_; }
+    // What peers ask of this protocol; the rest is not for it.
+    bool knows(QuestionKind kind) const noexcept;
+    hanare_status answer(const Question& question, std::span<const std::byte> rest,
+                         std::span<std::byte> room, size_t& bytes) noexcept;
+
+private:
+    struct Said;
+    // At the beginning of a barrier's message; what it says of all tasks follows, and then what was
+    // added to their logs since the last barrier, unless that is too long.
+    struct BarrierHead {
+        uint32_t number = 0;
+        uint32_t id = 0;
+        uint32_t is_wrong = 0;  // some task has another id
+        uint32_t has_logs = 0;
+    };
+    HomeProtocol(job::Communicator& communicator, Segment& segment, Counters& counters,
+                 Notices notices, Mail mail);
+
+    hanare_status release();
+    hanare_status acquire(uint32_t from, const std::vector<uint64_t>& known);
+    hanare_status learn(uint32_t from, const std::vector<uint64_t>& known, std::vector<Run>& runs);
+    hanare_status read_logs(uint32_t from, const std::vector<uint64_t>& known);
+    void note_runs(const std::vector<uint64_t>& known, std::vector<Run>& runs) const;
+    bool copy_logs(std::span<const Said> said, std::span<const std::byte> logs);
+    void heed(const std::vector<uint64_t>& known) noexcept;
+    Result<void> pass_round(uint32_t round, uint32_t id, bool& is_wrong, std::vector<Run>& runs);
+    std::vector<std::byte> make_message(uint32_t id, bool is_wrong) const;
+    hanare_status send_message(uint32_t to, uint32_t round, std::span<const std::byte> message);
+    Result<void> await_message(uint32_t from, uint32_t round);
+    std::unexpected<Error> failed(const char* what, hanare_status status) const;
+
+    job::Communicator& communicator_;
+    job::Lookout lookout_;
+    Segment& segment_;
+    Counters& counters_;
+    Peers peers_;
+    Notices notices_;
+    Mail mail_;
+    PeerKeys own_keys_;
+    std::unique_ptr<HomeMemory> memory_;
+    Locks locks_;
+
+    std::mutex learning_;                 // one thread learns, or appends, at a time
+    std::vector<uint64_t> last_barrier_;  // positions
+    uint32_t barriers_ = 0;
+};
+
+}  // namespace hanare::dsm

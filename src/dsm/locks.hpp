@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Locks: who has which, between tasks.  Of each lock one task has the token, at first its manager
+// (lock modulo tasks).  Who wants it asks the manager who asked last, and that task for the token:
+// it comes at once if it is of no use there, else when it is released.  So each task has at most
+// one successor, the queue is spread over them, and a task that has the token locks again without
+// a message (TreadMarks: Keleher et al. 1994; Naimi, Trehel 1987).
+//
+// With the token come the positions of the notices that its last holder knew (notices.hpp).
+// What peers ask is answered by the thread that serves them; lock() and unlock() are for any
+// ordinary thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.hpp"
+#include "dsm/counters.hpp"
+#include "dsm/peers.hpp"
+
+namespace hanare::dsm {
+
+class Locks {
+public:
+    // What the rest of the protocol does at the ends of critical sections.
+    struct Actions {
+        // What was written is where others find it.
+        std::function<hanare_status()> release;
+        // What the task `from`, whose positions these are, knows, is known here.
+        std::function<hanare_status(uint32_t from, const std::vector<uint64_t>&)> acquire;
+        std::function<std::vector<uint64_t>()> positions;
+        // Whether that task is no more.
+        std::function<bool(uint32_t)> is_lost;
+    };
+    Locks(Peers& peers, Counters& counters, Actions actions)
+        : peers_(peers), counters_(counters), actions_(std::move(actions)) {}
+
+    Result<void> lock(uint32_t number);
+    Result<void> unlock(uint32_t number);
+
+    // ---- what peers ask
+    // Who asked for it last before `task`; false: this is not its manager.
+    bool last_holder(uint32_t number, uint32_t task, uint32_t& last);
+    // `task` comes behind this one.  Whether the token goes there at once.
+    bool hand_over(uint32_t number, uint32_t task);
+    // The token comes from there.
+    void take_over(uint32_t number, uint32_t from, std::vector<uint64_t> positions);
+
+private:
+    static constexpr uint32_t kNobody = Peers::kNobody;
+
+    struct Lock {
+        bool is_here = false;     // the token
+        bool is_held = false;     // by a thread of this task
+        bool is_wanted = false;   // a thread of this task has asked for the token
+        uint32_t successor = kNobody;
+        uint32_t last = kNobody;  // of the manager
+        uint32_t holder = 0;      // thread
+        uint32_t waiting = 0;     // threads of this task
+        uint32_t from = 0;        // who has sent the token
+        std::vector<uint64_t> positions;
+    };
+    uint32_t manager_of(uint32_t number) const noexcept { return number % peers_.size(); }
+    Lock& at(uint32_t number);
+    Result<void> fetch(uint32_t number, std::unique_lock<std::mutex>& guard);
+    hanare_status ask_for_last(uint32_t number, uint32_t& last);
+    Result<void> await(uint32_t number, uint32_t asked, std::unique_lock<std::mutex>& guard);
+    std::unexpected<Error> failed(uint32_t number, hanare_status status) const;
+
+    Peers& peers_;
+    Counters& counters_;
+    const Actions actions_;
+    std::mutex lock_;  // all that follows
+    std::condition_variable changed_;
+    std::unordered_map<uint32_t, Lock> locks_;
+};
+
+}  // namespace hanare::dsm

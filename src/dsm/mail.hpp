@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mail: memory of a task that the others write to: diffs too long for a question, and messages of
+// barriers, with words that wake it.  Who writes where is fixed, so that nobody overwrites what has
+// not been read: a barrier's message of a round lies in one of two places in turns.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/result.hpp"
+#include "sys/sparse_memory.hpp"
+
+namespace hanare::dsm {
+
+inline constexpr size_t kMailDiffBytes = 256 * 1024;
+inline constexpr size_t kMailBarrierBytes = 64 * 1024;
+inline constexpr uint32_t kRoundsMax = 16;  // of a barrier of the largest job
+
+// Of the task `from`, in anybody's mail.
+constexpr uint64_t mail_diff_offset(uint32_t from) noexcept { return from * kMailDiffBytes; }
+
+class Mail {
+public:
+    static Result<Mail> make(uint32_t tasks) {
+        HANARE_TRY_ASSIGN(auto memory, sys::SparseMemory::reserve(bytes_for(tasks)));
+        return Mail(tasks, std::move(memory));
+    }
+
+    static constexpr uint64_t barrier_offset(uint32_t tasks, uint32_t turn,
+                                             uint32_t round) noexcept {
+        return tasks * kMailDiffBytes + (turn % 2 * kRoundsMax + round) * kMailBarrierBytes;
+    }
+    // Counts the messages of that round.
+    static constexpr uint64_t word_offset(uint32_t tasks, uint32_t round) noexcept {
+        return barrier_offset(tasks, 0, 2 * kRoundsMax) + round * kWordBytes;
+    }
+
+    std::byte* diffs_of(uint32_t from) const noexcept {
+        return memory_.address() + mail_diff_offset(from);
+    }
+    std::byte* barrier(uint32_t turn, uint32_t round) const noexcept {
+        return memory_.address() + barrier_offset(tasks_, turn, round);
+    }
+    std::atomic<uint32_t>& word(uint32_t round) const noexcept {
+        return *reinterpret_cast<std::atomic<uint32_t>*>(memory_.address() +
+                                                         word_offset(tasks_, round));
+    }
+    std::span<std::byte> memory() const noexcept { return {memory_.address(), memory_.bytes()}; }
+
+private:
+    static constexpr size_t kWordBytes = 64;
+
+    Mail(uint32_t tasks, sys::SparseMemory memory) noexcept
+        : tasks_(tasks), memory_(std::move(memory)) {}
+    static constexpr size_t bytes_for(uint32_t tasks) noexcept {
+        return word_offset(tasks, kRoundsMax) + kMailBarrierBytes;
+    }
+
+    uint32_t tasks_;
+    sys::SparseMemory memory_;
+};
+
+}  // namespace hanare::dsm
