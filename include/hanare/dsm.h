@@ -9,8 +9,8 @@
  *
  * Conventions as in pool.h.  Any thread, but not signal handlers; what is collective is called by
  * one thread of each task, in the same order.  System calls that are given shared memory which is
- * not here, or may not be written yet, fail with EFAULT: touch it first.  A child of fork() has none
- * of it: FORKED, and SIGBUS on access.
+ * not here, or may not be written yet, fail with EFAULT: touch it first.  A child of fork() has
+ * none of it: FORKED, and SIGBUS on access.
  *
  * A task that ends or is killed makes these functions fail with PEER_LOST in all others, within
  * five seconds; the text (hanare_last_error) says which one.  An access to memory that only it had

@@ -149,9 +149,8 @@ hanare_status hanare_dsm_free(hanare_dsm* dsm, void* address) {
 
 hanare_status hanare_dsm_distribute(hanare_dsm* dsm, const void* address, size_t bytes) {
     if (address == nullptr) return report(null_argument(__func__, "address"));
-    return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) {
-        return runtime.distribute(address, bytes);
-    });
+    return on_dsm(__func__, dsm,
+                  [&](dsm::Runtime& runtime) { return runtime.distribute(address, bytes); });
 }
 
 hanare_status hanare_dsm_barrier(hanare_dsm* dsm, uint32_t id) {

@@ -162,9 +162,7 @@ void *Tmk_malloc(size_t bytes) {
     return address;
 }
 
-void Tmk_free(void *address) {
-    check("Tmk_free", hanare_dsm_free(started("Tmk_free"), address));
-}
+void Tmk_free(void *address) { check("Tmk_free", hanare_dsm_free(started("Tmk_free"), address)); }
 
 void *Tmk_sbrk(size_t bytes) {
     const size_t pages = (bytes + Tmk_page_size - 1) / Tmk_page_size;

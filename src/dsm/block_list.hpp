@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockList: numbers of blocks that fault handlers and the serving thread add to, and somebody takes
-// out all at once.  A block is in it once at a time, by a bit of its state.
+// BlockList: numbers of blocks that fault handlers and the serving thread add to, and somebody
+// takes out all at once.  A block is in it once at a time, by a bit of its state.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a task knows of a block of shared memory, in one word that threads change by compare-and-swap.
+// What a task knows of a block of shared memory, in one word that threads change by
+// compare-and-swap.
 //
 // Of a block whose home is here nothing is recorded as long as nobody else has a copy: it is
 // writable.  A copy that was given away makes it kShared, and kServed where it could be written to

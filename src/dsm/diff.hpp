@@ -4,9 +4,9 @@
 // the home's copy (TreadMarks: Keleher et al. 1994; several writers).  Exact to the byte, so that
 // tasks may write neighbouring bytes of a word at the same time.
 //
-// A diff is the number of its block, a bit for each line of 64 bytes in which something has changed,
-// and for each of these lines a bit for each byte, and the bytes.  So it is never longer than
-// kDiffBytesMax, and where all of a line has changed its bytes take 72.
+// A diff is the number of its block, a bit for each line of 64 bytes in which something has
+// changed, and for each of these lines a bit for each byte, and the bytes.  So it is never longer
+// than kDiffBytesMax, and where all of a line has changed its bytes take 72.
 //
 // No state; any thread.
 #pragma once
@@ -28,8 +28,8 @@ inline constexpr size_t kDiffBytesMax =
 size_t make_diff(uint32_t block, const std::byte* twin, const std::byte* now,
                  std::byte* room) noexcept;
 
-// Applies the diff at the beginning of `bytes` to the memory that `place` gives for its block (null:
-// there is none of that number).  Bytes that have not changed are neither read nor written.
+// Applies the diff at the beginning of `bytes` to the memory that `place` gives for its block
+// (null: there is none of that number).  Bytes that have not changed are neither read nor written.
 // Returns how long it was; 0: it is none.
 using BlockPlace = std::byte* (*)(void* context, uint32_t block) noexcept;
 size_t apply_diff(std::span<const std::byte> bytes, BlockPlace place, void* context) noexcept;

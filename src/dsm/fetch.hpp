@@ -13,8 +13,7 @@ namespace hanare::dsm {
 
 class Fetch {
 public:
-    Fetch(uint32_t home, Run run) noexcept
-        : home_(home), run_(run) {}
+    Fetch(uint32_t home, Run run) noexcept : home_(home), run_(run) {}
 
     uint32_t home() const noexcept { return home_; }
     const Run& run() const noexcept { return run_; }

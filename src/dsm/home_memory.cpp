@@ -34,10 +34,10 @@ Result<std::unique_ptr<HomeMemory>> HomeMemory::make(Segment& segment, Peers& pe
         std::move(twins), std::move(dirty), std::move(served), std::move(fetched)));
 }
 
-HomeMemory::HomeMemory(Segment& segment, Peers& peers, Counters& counters,
-                       sys::Userfault userfault, sys::SparseMemory states,
-                       sys::SparseMemory directory, sys::SparseMemory twins, BlockList dirty,
-                       BlockList served, BlockList fetched)
+HomeMemory::HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::Userfault userfault,
+                       sys::SparseMemory states, sys::SparseMemory directory,
+                       sys::SparseMemory twins, BlockList dirty, BlockList served,
+                       BlockList fetched)
     : segment_(segment),
       peers_(peers),
       counters_(counters),
@@ -80,8 +80,8 @@ uint32_t HomeMemory::Window::take(uint32_t block, uint32_t least, uint32_t most)
 
 // All are absent, and in the file.  Some may be there for the program already.
 int HomeMemory::map(uint32_t first, uint32_t count, bool write_protected) noexcept {
-    int error = userfault_.map_present(segment_.view(first), size_t{count} * kBlockBytes,
-                                       write_protected);
+    int error =
+        userfault_.map_present(segment_.view(first), size_t{count} * kBlockBytes, write_protected);
     for (uint32_t i = 0; error == EEXIST && i < count; ++i) {
         const int one =
             userfault_.map_present(segment_.view(first + i), kBlockBytes, write_protected);
@@ -237,8 +237,8 @@ hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
 // The block's, and those of some behind it.
 hanare_status HomeMemory::find_homes(uint32_t block) noexcept {
     const uint32_t window = claims_.take(block, 1, kClaimWindowMax);
-    const uint32_t count = std::min({window, kDirectoryBlocks - block % kDirectoryBlocks,
-                                     segment_.blocks() - block});
+    const uint32_t count =
+        std::min({window, kDirectoryBlocks - block % kDirectoryBlocks, segment_.blocks() - block});
     claims_.next.store(block + count, std::memory_order_relaxed);
     uint16_t homes[kClaimsMax];
     const hanare_status status = ask_for_homes(block, count, homes);
@@ -313,8 +313,7 @@ bool HomeMemory::apply(std::span<const std::byte> diffs) noexcept {
         const auto& self = *static_cast<const HomeMemory*>(context);
         if (block >= self.segment_.blocks()) return nullptr;
         const uint32_t seen = self.state(block).load(std::memory_order_acquire);
-        const bool is_elsewhere =
-            (seen & State::kHomeKnown) != 0 && (seen & State::kHomeHere) == 0;
+        const bool is_elsewhere = (seen & State::kHomeKnown) != 0 && (seen & State::kHomeHere) == 0;
         return is_elsewhere ? nullptr : self.segment_.alias(block);
     };
     while (!diffs.empty()) {

@@ -135,8 +135,9 @@ private:
     BlockList served_;
     BlockList fetched_;  // since the last refresh
 
-    std::mutex release_lock_;                     // what follows
-    std::vector<std::vector<std::byte>> diffs_;   // by home
+    std::mutex release_lock_;                    // what follows
+    std::vector<std::vector<std::byte>> diffs_;  // by home
+    std::vector<Run> early_;  // sent home since the last release, when they were dropped
     uint32_t refreshes_ = 0;
 };
 

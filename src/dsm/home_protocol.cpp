@@ -13,8 +13,8 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
                                                          Segment& segment, Counters& counters) {
     HANARE_TRY_ASSIGN(auto notices, Notices::make(communicator.rank(), communicator.size()));
     HANARE_TRY_ASSIGN(auto mail, Mail::make(communicator.size()));
-    std::unique_ptr<HomeProtocol> made(new HomeProtocol(
-        communicator, segment, counters, std::move(notices), std::move(mail)));
+    std::unique_ptr<HomeProtocol> made(
+        new HomeProtocol(communicator, segment, counters, std::move(notices), std::move(mail)));
     HANARE_TRY_ASSIGN(made->memory_, HomeMemory::make(segment, made->peers_, counters));
     job::Exposures& exposures = communicator.exposures();
     const auto expose = [&](std::span<std::byte> memory,
@@ -39,13 +39,13 @@ HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Co
       peers_(communicator.rank(), communicator.size(), counters),
       notices_(std::move(notices)),
       mail_(std::move(mail)),
-      locks_(peers_, counters,
-             {.release = [this] { return release(); },
-              .acquire = [this](uint32_t from, const std::vector<uint64_t>& known) {
-                  return acquire(from, known);
-              },
-              .positions = [this] { return notices_.positions(); },
-              .is_lost = [this](uint32_t task) { return lookout_.is_lost(task); }}),
+      locks_(
+          peers_, counters,
+          {.release = [this] { return release(); },
+           .acquire = [this](uint32_t from,
+                             const std::vector<uint64_t>& known) { return acquire(from, known); },
+           .positions = [this] { return notices_.positions(); },
+           .is_lost = [this](uint32_t task) { return lookout_.is_lost(task); }}),
       last_barrier_(communicator.size()) {}
 
 Result<void> HomeProtocol::complete(const std::vector<PeerKeys>& keys, uint64_t deadline_ns) {
@@ -272,10 +272,10 @@ Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
     const auto has_come = [&] {
         return static_cast<int32_t>(word.load(std::memory_order_acquire) - barriers_) >= 0;
     };
-    const job::Failure failure =
-        lookout_.wait({.word = word,
-                       .has_come = has_come,
-                       .awaited = [&](std::vector<uint32_t>& tasks) { tasks.push_back(from); }});
+    const job::Failure failure = lookout_.wait(
+        {.word = word, .has_come = has_come, .awaited = [&](std::vector<uint32_t>& tasks) {
+             tasks.push_back(from);
+         }});
     if (failure.is_none()) return {};
     return fail(failure.status, "barrier: task %u is no more", failure.rank);
 }

@@ -4,7 +4,6 @@
 // and fetching again what is needed in each epoch.  By ordinary threads; one releases at a time.
 #include <cstring>
 #include <memory>
-#include <sys/mman.h>
 
 #include "dsm/diff.hpp"
 #include "dsm/fetch.hpp"
@@ -36,6 +35,7 @@ void note(std::vector<Run>& changed, uint32_t block) {
 
 hanare_status HomeMemory::release(std::vector<Run>& changed) {
     const std::lock_guard guard(release_lock_);
+    changed.swap(early_);
     close_served(served_.take(), changed);
     close_dirty(dirty_.take(), changed);
     const hanare_status status = send_diffs();
@@ -62,8 +62,8 @@ void HomeMemory::close_served(std::span<uint32_t> served, std::vector<Run>& chan
             do {
                 next = seen & ~(State::kBusy | State::kServed);
                 if (State::rights(seen) != State::kAbsent) {
-                    next = State::with_rights(next & ~(State::kShared | State::kDirty),
-                                              State::kRead);
+                    next =
+                        State::with_rights(next & ~(State::kShared | State::kDirty), State::kRead);
                 }
             } while (!state(block).compare_exchange_weak(seen, next));
             if (State::rights(seen) != State::kAbsent) note(changed, block);
@@ -153,8 +153,8 @@ hanare_status HomeMemory::send_to(uint32_t home, std::span<const std::byte> diff
             if (status != HANARE_STATUS_OK) return status;
             continue;
         }
-        QuestionText in_mail({.kind = QuestionKind::kApply, .from = peers_.rank(),
-                              .begin = part.size()});
+        QuestionText in_mail(
+            {.kind = QuestionKind::kApply, .from = peers_.rank(), .begin = part.size()});
         fabric::Operation put;
         put.kind = fabric::Kind::kPut;
         put.capability = peers_.keys(home).mail;
@@ -199,11 +199,12 @@ hanare_status HomeMemory::drop(uint32_t first, uint32_t end) {
             if ((seen & State::kDirty) != 0) {
                 forbid_writes(block + count, 1);
                 add_diff(block + count, State::home(seen));
+                note(early_, block + count);
                 has_diffs = true;
             }
         }
         if (count > 0) {
-            sys::advise(segment_.view(block), size_t{count} * kBlockBytes, MADV_DONTNEED);
+            sys::unmap_pages(segment_.view(block), size_t{count} * kBlockBytes);
             Counters::add(counters_.invalidated_blocks, count);
         }
         for (uint32_t i = 0; i < count; ++i) {

@@ -64,8 +64,8 @@ Result<void> Locks::fetch(uint32_t number, std::unique_lock<std::mutex>& guard) 
         {.kind = QuestionKind::kHandOver, .from = peers_.rank(), .begin = number});
     std::vector<uint64_t> positions(peers_.size());
     size_t bytes = 0;
-    status = peers_.ask(last, question.bytes(), std::as_writable_bytes(std::span(positions)),
-                        &bytes);
+    status =
+        peers_.ask(last, question.bytes(), std::as_writable_bytes(std::span(positions)), &bytes);
     if (status != HANARE_STATUS_OK) return give_up(status);
     guard.lock();
     if (bytes == positions.size() * sizeof(uint64_t)) {
@@ -95,8 +95,8 @@ hanare_status Locks::ask_for_last(uint32_t number, uint32_t& last) {
     const QuestionText question(
         {.kind = QuestionKind::kLastHolder, .from = peers_.rank(), .begin = number});
     size_t bytes = 0;
-    const hanare_status status = peers_.ask(
-        manager, question.bytes(), std::as_writable_bytes(std::span(&last, 1)), &bytes);
+    const hanare_status status =
+        peers_.ask(manager, question.bytes(), std::as_writable_bytes(std::span(&last, 1)), &bytes);
     if (status != HANARE_STATUS_OK) return status;
     return bytes == sizeof last && last < peers_.size() ? HANARE_STATUS_OK : HANARE_STATUS_CORRUPT;
 }

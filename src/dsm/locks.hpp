@@ -54,9 +54,9 @@ private:
     static constexpr uint32_t kNobody = Peers::kNobody;
 
     struct Lock {
-        bool is_here = false;     // the token
-        bool is_held = false;     // by a thread of this task
-        bool is_wanted = false;   // a thread of this task has asked for the token
+        bool is_here = false;    // the token
+        bool is_held = false;    // by a thread of this task
+        bool is_wanted = false;  // a thread of this task has asked for the token
         uint32_t successor = kNobody;
         uint32_t last = kNobody;  // of the manager
         uint32_t holder = 0;      // thread

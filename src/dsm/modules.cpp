@@ -26,11 +26,9 @@ bool is_writable_at(const dl_phdr_info& module, uint64_t offset, size_t bytes) {
 
 template <typename Visit>
 void for_each_module(Visit visit) {
-    dl_iterate_phdr(
-        [](dl_phdr_info* module, size_t, void* context) {
-            return (*static_cast<Visit*>(context))(*module) ? 1 : 0;
-        },
-        &visit);
+    dl_iterate_phdr([](dl_phdr_info* module, size_t,
+                       void* context) { return (*static_cast<Visit*>(context))(*module) ? 1 : 0; },
+                    &visit);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ namespace hanare::dsm {
 struct Run {
     uint32_t first = 0;
     uint32_t count = 0;
+
+    friend bool operator==(const Run&, const Run&) = default;
 };
 
 class Notices {

@@ -31,8 +31,7 @@ struct OneNodeWords {
 class OneNode final : public Protocol {
 public:
     // `words` shows the common file.
-    OneNode(job::Communicator& communicator, sys::Mapping words, bool may_spin,
-            Counters& counters);
+    OneNode(job::Communicator& communicator, sys::Mapping words, bool may_spin, Counters& counters);
 
     Result<void> barrier(uint32_t id) override;
     Result<void> lock(uint32_t lock) override;

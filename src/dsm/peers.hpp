@@ -27,15 +27,15 @@ struct PeerKeys {
 };
 
 enum class QuestionKind : uint32_t {
-    kClaim = 1,        // begin, count: who is their home? whoever asks, if nobody is
-    kFetch = 2,        // begin, count: a copy is about to be read
-    kApply = 3,        // diffs follow; or begin bytes of them are in the asker's mail
-    kAllocate = 4,     // begin: bytes
-    kFree = 5,         // begin: offset
-    kLastHolder = 6,   // begin: a lock; the manager's
-    kHandOver = 7,     // begin: a lock; of who had it, or waits for it, before
-    kHandedOver = 8,   // begin: a lock; positions follow
-    kDistribute = 9,   // begin: offset in the module whose name follows; count: bytes at the end
+    kClaim = 1,       // begin, count: who is their home? whoever asks, if nobody is
+    kFetch = 2,       // begin, count: a copy is about to be read
+    kApply = 3,       // diffs follow; or begin bytes of them are in the asker's mail
+    kAllocate = 4,    // begin: bytes
+    kFree = 5,        // begin: offset
+    kLastHolder = 6,  // begin: a lock; the manager's
+    kHandOver = 7,    // begin: a lock; of who had it, or waits for it, before
+    kHandedOver = 8,  // begin: a lock; positions follow
+    kDistribute = 9,  // begin: offset in the module whose name follows; count: bytes at the end
 };
 
 struct Question {

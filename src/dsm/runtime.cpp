@@ -13,8 +13,8 @@
 #include "dsm/one_node.hpp"
 #include "hook/signals.hpp"
 #include "job/word_wait.hpp"
-#include "sys/process_usage.hpp"
 #include "sys/process_namespace.hpp"
+#include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/text_file.hpp"
 #include "telemetry/raw_line.hpp"
@@ -117,7 +117,8 @@ Result<void> Runtime::choose_addresses(uint64_t bytes) {
     const uint64_t step = (bytes + kAddressStep - 1) / kAddressStep * kAddressStep;
     Error why;
     for (uint32_t i = 0; i < kAddressesMax; ++i) {
-        auto tried = Segment::reserve(reinterpret_cast<std::byte*>(kFirstAddress + i * step), bytes);
+        auto tried =
+            Segment::reserve(reinterpret_cast<std::byte*>(kFirstAddress + i * step), bytes);
         if (!tried) why = tried.error();
         HANARE_TRY_ASSIGN(const bool is_free, all_agree(tried.has_value()));
         if (!is_free) continue;
@@ -172,8 +173,8 @@ Result<bool> Runtime::try_one_node(const std::vector<Introduction>& all) {
     if (!is_everywhere) return false;
     HANARE_TRY(segment_.show(std::move(memory)));
     const bool may_spin = sys::allowed_cpus() >= size();
-    protocol_ = std::make_unique<OneNode>(*communicator_, std::move(*shown_words), may_spin,
-                                          counters_);
+    protocol_ =
+        std::make_unique<OneNode>(*communicator_, std::move(*shown_words), may_spin, counters_);
     return true;
 }
 

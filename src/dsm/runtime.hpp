@@ -102,7 +102,7 @@ private:
     // The same, if it is that; for the thread that serves.
     std::atomic<HomeProtocol*> home_{nullptr};
 
-    std::unique_ptr<Heap> heap_;  // of task 0
+    std::unique_ptr<Heap> heap_;     // of task 0
     std::atomic<uint64_t> high_{0};  // of task 0: beyond it nothing was ever allocated
 };
 

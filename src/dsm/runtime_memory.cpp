@@ -29,8 +29,7 @@ Result<Runtime::Range> Runtime::ask_heap(uint64_t bytes) {
     if (rank() == 0) {
         status = allocate_here(bytes, range);
     } else {
-        const Question question = {
-            .kind = QuestionKind::kAllocate, .from = rank(), .begin = bytes};
+        const Question question = {.kind = QuestionKind::kAllocate, .from = rank(), .begin = bytes};
         fabric::Operation call;
         call.kind = fabric::Kind::kCall;
         call.source = std::as_bytes(std::span(&question, 1));
@@ -80,13 +79,15 @@ Result<void> Runtime::distribute(const void* address, size_t bytes) {
     const auto variable = find_variable(address, bytes);
     if (!variable) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "%zu bytes at %p are no variable of the program or one of its libraries",
-                    bytes, address);
+                    "%zu bytes at %p are no variable of the program or one of its libraries", bytes,
+                    address);
     }
     const auto* data = static_cast<const std::byte*>(address);
     uint64_t offset = variable->offset;
     while (bytes > 0) {
-        QuestionText text({.kind = QuestionKind::kDistribute, .from = rank(), .begin = offset,
+        QuestionText text({.kind = QuestionKind::kDistribute,
+                           .from = rank(),
+                           .begin = offset,
                            .count = variable->module.size()});
         if (variable->module.size() >= text.room()) {
             return fail(HANARE_STATUS_LIMIT, "the library's name is too long: %s",

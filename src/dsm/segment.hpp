@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Segment: the memory that tasks share, as one of them has it: a range of addresses that is the same
-// in all, and a file of memory (memfd) behind it, which a second view maps as well.  The program
-// uses the first view, where accesses may be caught; this library uses the second, the alias, which
-// never faults, so that what peers bring is complete before it can be seen.
+// Segment: the memory that tasks share, as one of them has it: a range of addresses that is the
+// same in all, and a file of memory (memfd) behind it, which a second view maps as well.  The
+// program uses the first view, where accesses may be caught; this library uses the second, the
+// alias, which never faults, so that what peers bring is complete before it can be seen.
 //
 // Setting up is for one ordinary thread; the addresses are for any.
 #pragma once
@@ -41,9 +41,7 @@ public:
         return static_cast<uint32_t>((static_cast<const std::byte*>(address) - base()) /
                                      kBlockBytes);
     }
-    std::byte* view(uint32_t block) const noexcept {
-        return base() + size_t{block} * kBlockBytes;
-    }
+    std::byte* view(uint32_t block) const noexcept { return base() + size_t{block} * kBlockBytes; }
     std::byte* alias(uint32_t block) const noexcept {
         return alias_.address() + size_t{block} * kBlockBytes;
     }

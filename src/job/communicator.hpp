@@ -45,7 +45,8 @@ public:
         // Whether memory that is allocated for it is reached by UCX, if both want
         // that, where UCX does not need the target's part in it.
         bool uses_ucx = false;
-        // Who answers what other tasks ask over sockets (fabric/call_handler.hpp); it outlives this.
+        // Who answers what other tasks ask over sockets (fabric/call_handler.hpp); it outlives
+        // this.
         fabric::CallHandler* calls = nullptr;
     };
     // A child of fork ends nothing.

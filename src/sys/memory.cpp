@@ -111,6 +111,10 @@ int advise(void* address, size_t bytes, int advice) noexcept {
     return error;
 }
 
+int unmap_pages(void* address, size_t bytes) noexcept {
+    return advise(address, bytes, MADV_DONTNEED);
+}
+
 int protect(void* address, size_t bytes, int protection) noexcept {
     if (const int injected = inject::next_errno(inject::Call::kProtect); injected > 0) {
         return injected;

@@ -63,6 +63,10 @@ int map_fresh(void* address, size_t bytes, bool populated) noexcept;
 // madvise(2); returns 0 or an errno value, retrying EAGAIN and EINTR.  Async-signal-safe.
 int advise(void* address, size_t bytes, int advice) noexcept;
 
+// The pages are not there for this process any more; a file behind them keeps them.
+// Async-signal-safe.
+int unmap_pages(void* address, size_t bytes) noexcept;
+
 // mprotect(2) with PROT_* values; returns 0 or an errno value.  Async-signal-safe.
 int protect(void* address, size_t bytes, int protection) noexcept;
 

@@ -26,7 +26,8 @@ int copy_from_file(int file, uint64_t offset, std::byte* memory, size_t bytes) n
 // Another descriptor of the file that does not allow to write, also not by a mapping.
 Result<FileDescriptor> reopen_read_only(const FileDescriptor& file);
 
-// The file that another process shares by its name, for reading and writing; not open: errno says why.
+// The file that another process shares by its name, for reading and writing; not open: errno says
+// why.
 FileDescriptor open_shared_file(const char* path) noexcept;
 
 // All of a file that another process shares by its name, for reading and writing; its length is

@@ -5,8 +5,8 @@
  * Midorikawa, Iizuka 1998), on Hanare's distributed shared memory: dsm.h says what holds for it.
  *
  *     Tmk_startup(argc, argv);
- *     if (Tmk_proc_id == 0) grid = Tmk_malloc(n * sizeof *grid), Tmk_distribute(&grid, sizeof grid);
- *     Tmk_barrier(0);
+ *     if (Tmk_proc_id == 0) grid = Tmk_malloc(n * sizeof *grid), Tmk_distribute(&grid, sizeof
+ * grid); Tmk_barrier(0);
  *
  * Link with -ltmk -lhanare.  Programs are started by `hanare launch -n N`, mpirun, srun; alone they
  * are one process, or as many as options behind `--` say: `-n N`, `-f HOSTFILE` (a host per line).
@@ -31,7 +31,8 @@ extern unsigned Tmk_nprocs;
 extern unsigned Tmk_mask; /* a bit for each process; all ones from 32 processes on */
 extern unsigned Tmk_page_size;
 
-/* Collective; what follows `--` is for it, and argv ends there for the program (argc is its own). */
+/* Collective; what follows `--` is for it, and argv ends there for the program (argc is its own).
+ */
 void Tmk_startup(int argc, char **argv);
 /* Collective: waits for all others, and ends the process. */
 void Tmk_exit(int status);

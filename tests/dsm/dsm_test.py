@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared memory of a job's tasks: drawn programs, rules, and what happens when a task is lost.
+
+DSM_PROGRAMS is the directory of the programs beside this file, compiled.  Tasks of one machine have
+their memory in common, or, with HANARE_DSM_SHARED=off, are like tasks of several machines.
+HANARE_TEST_RUNS is how many programs are drawn (default 40), HANARE_TEST_SEED the first one's seed.
+"""
+
+import os
+import pathlib
+import pwd
+import subprocess
+import sys
+import time
+import unittest
+
+HANARE = os.environ["HANARE_BINARY"]
+PROGRAMS = pathlib.Path(os.environ["DSM_PROGRAMS"])
+RUNS = int(os.environ.get("HANARE_TEST_RUNS", "40"))
+SEED = int(os.environ.get("HANARE_TEST_SEED", "1"))
+SECONDS = 120
+# What the loss of a task may take to show.
+LOSS_SECONDS = 5
+MODES = ("on", "off")
+
+
+def launch(tasks, *command, mode="on", **variables):
+    return subprocess.run([HANARE, "launch", "-n", str(tasks), "--", *map(str, command)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=SECONDS,
+                          env={**os.environ, "HANARE_DSM_SHARED": mode, **variables})
+
+
+def ordinary_user():
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+class DrawnPrograms(unittest.TestCase):
+    """Programs without data races, against what a sequentially consistent memory would hold."""
+
+    def check(self, mode):
+        for seed in range(SEED, SEED + RUNS):
+            tasks = 2 + seed % 7
+            with self.subTest(seed=seed, tasks=tasks):
+                run = launch(tasks, PROGRAMS / "checked_program", seed, 8, mode=mode)
+                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                self.assertEqual(run.stdout.count("as it should be"), tasks)
+
+    def test_in_common_memory(self):
+        self.check("on")
+
+    def test_over_sockets(self):
+        self.check("off")
+
+
+class Rules(unittest.TestCase):
+    def check(self, case, tasks=(1, 3)):
+        for mode in MODES:
+            for count in tasks:
+                with self.subTest(mode=mode, tasks=count):
+                    run = launch(count, PROGRAMS / "rules", case, mode=mode)
+                    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                    self.assertEqual(run.stdout, "right\n" * count)
+
+    def test_locks_are_released_once_by_who_has_them(self):
+        self.check("locks")
+
+    def test_barriers_have_one_number(self):
+        self.check("barriers")
+
+    def test_memory_is_zero_and_has_an_end(self):
+        self.check("memory")
+
+    def test_a_process_joins_its_job_once(self):
+        self.check("communication")
+
+    def test_large_variables_are_distributed(self):
+        self.check("distribution")
+
+    def test_children_have_none_of_it(self):
+        self.check("forks")
+
+    def test_system_calls_fail_or_find_it(self):
+        self.check("system_calls")
+
+    def test_threads_share_a_task_s_part(self):
+        self.check("threads", tasks=(1, 2, 3))
+
+    def test_memory_of_different_sizes_is_refused(self):
+        command = f"HANARE_DSM_MEMORY=$((1 + $HANARE_RANK))G exec {PROGRAMS / 'rules'} locks"
+        run = launch(2, "sh", "-c", command)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("shared memory of", run.stderr)
+
+    def test_wrong_variables_are_named(self):
+        for name, value in (("HANARE_DSM_MEMORY", "much"), ("HANARE_DSM_MEMORY", "100T"),
+                            ("HANARE_DSM_SHARED", "maybe")):
+            with self.subTest(name=name, value=value):
+                run = launch(1, PROGRAMS / "rules", "locks", **{"mode": "on", name: value})
+                self.assertEqual(run.returncode, 1)
+                self.assertIn("shared memory" if value == "100T" else name, run.stderr)
+
+
+class LostTasks(unittest.TestCase):
+    """A launcher that ends the job itself does not see the task: a shell stands between."""
+
+    def check(self, case, mode):
+        started = time.monotonic()
+        run = launch(3, "sh", "-c", f"{PROGRAMS / 'rules'} {case}; echo status $?", mode=mode)
+        seconds = time.monotonic() - started
+        self.assertLess(seconds, LOSS_SECONDS, run.stderr)
+        return run
+
+    def test_in_barriers_and_locks(self):
+        for case in ("lost_in_barrier", "lost_with_lock"):
+            for mode in MODES:
+                with self.subTest(case=case, mode=mode):
+                    run = self.check(case, mode)
+                    self.assertEqual(run.stdout.count("status 0\n"), 2, run.stdout + run.stderr)
+
+    def test_memory_that_only_it_had(self):
+        run = self.check("lost_home", "off")
+        # The second one may find the first lost.
+        self.assertEqual(run.stderr.count("is no more; SIGBUS follows"), 2, run.stderr)
+        self.assertIn("task 2 is no more; SIGBUS follows", run.stderr)
+        self.assertEqual(run.stdout.count("status 135\n"), 2, run.stdout)
+
+    def test_memory_in_common_stays(self):
+        run = self.check("lost_home", "on")
+        self.assertEqual(run.stderr.count("reading 5"), 2, run.stderr)
+
+
+class TreadMarks(unittest.TestCase):
+    """compat/Tmk.h."""
+
+    def test_program_starts_its_processes(self):
+        for processes in (1, 3):
+            run = subprocess.run([PROGRAMS / "tmk_sum", "1000", "--", "-n", str(processes)],
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                 timeout=SECONDS)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(run.stdout, f"{processes} processes: 499500\n")
+
+    def test_error_ends_all_processes(self):
+        run = launch(3, PROGRAMS / "tmk_sum", "-1", mode="off")
+        self.assertEqual(run.returncode, 70, run.stderr)
+        self.assertIn("tmk_sum: a negative count", run.stderr)
+
+    def test_wrong_options_are_named(self):
+        for options, text in ((("-n", "many"), "-n many"), (("-x",), "-x"), (("-n",), "-n")):
+            run = subprocess.run([PROGRAMS / "tmk_sum", "1", "--", *options],
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                 timeout=SECONDS)
+            self.assertEqual(run.returncode, 70)
+            self.assertIn(text, run.stderr)
+            self.assertEqual(run.stderr.count("\n"), 1)
+
+
+@unittest.skipIf(ordinary_user() is None, "not root: the other tests run as an ordinary user")
+class OrdinaryUser(unittest.TestCase):
+    def test_drawn_program(self):
+        user = ordinary_user()
+        for mode in MODES:
+            run = subprocess.run(
+                ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups",
+                 HANARE, "launch", "-n", "3", "--", PROGRAMS / "checked_program", "5", "8"],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS,
+                env={**os.environ, "HANARE_DSM_SHARED": mode, "HOME": "/nonexistent"})
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv)

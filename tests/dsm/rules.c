@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is against the rules of shared memory, or at their edges; one case in a run.
+ *
+ *     rules CASE        below `hanare launch -n N`
+ *
+ * Prints "right" in each task, or says what is wrong and returns 1. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hanare/comm.h"
+#include "hanare/dsm.h"
+
+static hanare_dsm *dsm;
+static uint32_t rank;
+static uint32_t size;
+static uint64_t *shared;
+
+static void wrong(const char *what, hanare_status status) {
+    char text[300];
+    hanare_last_error(text, sizeof text);
+    fprintf(stderr, "task %u: %s: %s (%s)\n", rank, what, hanare_status_name(status), text);
+    exit(1);
+}
+
+static void expect(hanare_status wanted, hanare_status is, const char *what) {
+    if (wanted != is) wrong(what, is);
+}
+
+static void must(hanare_status status, const char *what) { expect(HANARE_STATUS_OK, status, what); }
+
+static void get_shared(size_t bytes) {
+    if (rank == 0) {
+        void *address = NULL;
+        must(hanare_dsm_allocate(dsm, bytes, &address), "allocate");
+        shared = address;
+        must(hanare_dsm_distribute(dsm, &shared, sizeof shared), "distribute");
+    }
+    must(hanare_dsm_barrier(dsm, 0), "barrier");
+}
+
+static void locks(void) {
+    expect(HANARE_STATUS_INVALID_ARGUMENT, hanare_dsm_unlock(dsm, 3), "unlock of a free lock");
+    expect(HANARE_STATUS_INVALID_ARGUMENT, hanare_dsm_lock(dsm, HANARE_DSM_LOCKS), "no such lock");
+    must(hanare_dsm_lock(dsm, 3), "lock");
+    expect(HANARE_STATUS_BUSY, hanare_dsm_lock(dsm, 3), "lock twice");
+    must(hanare_dsm_unlock(dsm, 3), "unlock");
+    expect(HANARE_STATUS_INVALID_ARGUMENT, hanare_dsm_unlock(dsm, 3), "unlock twice");
+}
+
+static void barriers(void) {
+    expect(size == 1 ? HANARE_STATUS_OK : HANARE_STATUS_INVALID_ARGUMENT,
+           hanare_dsm_barrier(dsm, 10 + rank), "different barriers");
+    must(hanare_dsm_barrier(dsm, 20), "the same barrier afterwards");
+}
+
+static void memory(void) {
+    void *address = NULL;
+    expect(HANARE_STATUS_NO_MEMORY, hanare_dsm_allocate(dsm, (size_t)1 << 45, &address),
+           "more than there is");
+    expect(HANARE_STATUS_NOT_FOUND, hanare_dsm_free(dsm, &address), "free of a variable");
+    must(hanare_dsm_free(dsm, NULL), "free of NULL");
+    for (int round = 0; round < 3; ++round) {
+        must(hanare_dsm_lock(dsm, 7), "lock");
+        must(hanare_dsm_allocate(dsm, 100000, &address), "allocate");
+        must(hanare_dsm_unlock(dsm, 7), "unlock");
+        for (size_t i = 0; i < 100000; ++i) {
+            if (((char *)address)[i] != 0) wrong("memory that is not zero", HANARE_STATUS_OK);
+        }
+        memset(address, 1, 100000);
+        /* So that nobody else gets it between. */
+        must(hanare_dsm_lock(dsm, 7), "lock");
+        must(hanare_dsm_free(dsm, address), "free");
+        expect(HANARE_STATUS_NOT_FOUND, hanare_dsm_free(dsm, address), "free twice");
+        must(hanare_dsm_unlock(dsm, 7), "unlock");
+    }
+    int local = 0;
+    expect(HANARE_STATUS_INVALID_ARGUMENT, hanare_dsm_distribute(dsm, &local, sizeof local),
+           "distribute of the stack");
+}
+
+static void communication(void) {
+    hanare_comm *comm = NULL;
+    expect(HANARE_STATUS_BUSY, hanare_comm_open(NULL, &comm), "communication, too");
+    hanare_dsm *second = NULL;
+    expect(HANARE_STATUS_BUSY, hanare_dsm_start(NULL, &second), "started twice");
+}
+
+/* A large variable, in many questions. */
+static char large[100000];
+static void distribution(void) {
+    if (rank == size - 1) {
+        for (size_t i = 0; i < sizeof large; ++i) large[i] = (char)(i * 7);
+        must(hanare_dsm_distribute(dsm, large, sizeof large), "distribute");
+    }
+    must(hanare_dsm_barrier(dsm, 1), "barrier");
+    for (size_t i = 0; i < sizeof large; ++i) {
+        if (large[i] != (char)(i * 7))
+            wrong("a variable that was not distributed", HANARE_STATUS_OK);
+    }
+}
+
+/* Children have none of it, and do no harm. */
+static void forks(void) {
+    get_shared(4096);
+    shared[rank] = rank;
+    const pid_t child = fork();
+    if (child == 0) {
+        if (hanare_dsm_barrier(dsm, 1) != HANARE_STATUS_FORKED) _exit(1);
+        if (hanare_dsm_lock(dsm, 1) != HANARE_STATUS_FORKED) _exit(2);
+        signal(SIGSEGV, SIG_DFL);
+        *(volatile uint64_t *)shared = 99;
+        _exit(3);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child) wrong("waitpid", HANARE_STATUS_OK);
+    if (!WIFSIGNALED(status)) wrong("a child that goes on", HANARE_STATUS_OK);
+    must(hanare_dsm_barrier(dsm, 1), "barrier");
+    for (uint32_t task = 0; task < size; ++task) {
+        if (shared[task] != task) wrong("memory after fork", HANARE_STATUS_OK);
+    }
+}
+
+/* Memory that is not here yet: system calls fail, or find it. */
+static void system_calls(void) {
+    get_shared(1 << 20);
+    int ends[2];
+    if (pipe(ends) != 0) wrong("pipe", HANARE_STATUS_OK);
+    if (write(ends[1], "abcdefgh", 8) != 8) wrong("write", HANARE_STATUS_OK);
+    uint64_t *const place = shared + 4096 * (size_t)(rank + 1) / 8 * 16;
+    const ssize_t got = read(ends[0], place, 8);
+    if (got < 0 && errno == EFAULT) {
+        *place = 1;
+        if (read(ends[0], place, 8) != 8) wrong("read into touched memory", HANARE_STATUS_OK);
+    } else if (got != 8) {
+        wrong("read", HANARE_STATUS_OK);
+    }
+    if (memcmp(place, "abcdefgh", 8) != 0) wrong("what was read", HANARE_STATUS_OK);
+}
+
+/* Several threads of each task, on the same blocks and the same locks. */
+enum { kThreads = 4, kRounds = 300 };
+static void *raise_sums(void *argument) {
+    const uint64_t thread = (uint64_t)(uintptr_t)argument;
+    const uint64_t own = 1 + rank * kThreads + thread;
+    for (uint64_t round = 1; round <= kRounds; ++round) {
+        must(hanare_dsm_lock(dsm, (uint32_t)(round % 3)), "lock");
+        shared[600 * (round % 3)] += 1;
+        must(hanare_dsm_unlock(dsm, (uint32_t)(round % 3)), "unlock");
+        shared[2048 + own] += round;
+    }
+    return NULL;
+}
+static void threads(void) {
+    get_shared(1 << 16);
+    pthread_t ids[kThreads];
+    for (uint64_t i = 0; i < kThreads; ++i) {
+        if (pthread_create(&ids[i], NULL, raise_sums, (void *)(uintptr_t)i) != 0) {
+            wrong("pthread_create", HANARE_STATUS_OK);
+        }
+    }
+    for (int i = 0; i < kThreads; ++i) pthread_join(ids[i], NULL);
+    must(hanare_dsm_barrier(dsm, 1), "barrier");
+    for (int lock = 0; lock < 3; ++lock) {
+        if (shared[600 * lock] != (uint64_t)size * kThreads * kRounds / 3) {
+            wrong("a sum under a lock", HANARE_STATUS_OK);
+        }
+    }
+    for (uint32_t i = 1; i <= size * kThreads; ++i) {
+        if (shared[2048 + i] != (uint64_t)kRounds * (kRounds + 1) / 2) {
+            wrong("a sum of a thread", HANARE_STATUS_OK);
+        }
+    }
+}
+
+/* The last task goes away; the others wait for it. */
+static void lost_in_barrier(void) {
+    if (rank == size - 1) kill(getpid(), SIGKILL);
+    expect(HANARE_STATUS_PEER_LOST, hanare_dsm_barrier(dsm, 1), "barrier without a task");
+    _exit(0);
+}
+/* Who is the last to say that it is there may not hear that it was heard. */
+static void pass_before_loss(void) {
+    const hanare_status status = hanare_dsm_barrier(dsm, 1);
+    if (status != HANARE_STATUS_PEER_LOST) must(status, "barrier");
+}
+static void lost_with_lock(void) {
+    if (rank == size - 1) must(hanare_dsm_lock(dsm, 5), "lock");
+    pass_before_loss();
+    if (rank == size - 1) kill(getpid(), SIGKILL);
+    expect(HANARE_STATUS_PEER_LOST, hanare_dsm_lock(dsm, 5), "lock of a lost task");
+    _exit(0);
+}
+static void lost_home(void) {
+    get_shared(1 << 20);
+    uint64_t *const place = shared + (1 << 16);
+    if (rank == size - 1) *place = 5;
+    pass_before_loss();
+    if (rank == size - 1) kill(getpid(), SIGKILL);
+    if (hanare_dsm_barrier(dsm, 2) != HANARE_STATUS_PEER_LOST) wrong("barrier", HANARE_STATUS_OK);
+    fprintf(stderr, "reading %d\n", (int)*(volatile uint64_t *)place);
+    _exit(0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} kCases[] = {
+    {"locks", locks},
+    {"barriers", barriers},
+    {"memory", memory},
+    {"communication", communication},
+    {"distribution", distribution},
+    {"forks", forks},
+    {"system_calls", system_calls},
+    {"threads", threads},
+    {"lost_in_barrier", lost_in_barrier},
+    {"lost_with_lock", lost_with_lock},
+    {"lost_home", lost_home},
+};
+
+int main(int argc, char **argv) {
+    must(hanare_dsm_start(NULL, &dsm), "start");
+    must(hanare_dsm_rank(dsm, &rank), "rank");
+    must(hanare_dsm_size(dsm, &size), "size");
+    for (size_t i = 0; i < sizeof kCases / sizeof kCases[0]; ++i) {
+        if (argc < 2 || strcmp(kCases[i].name, argv[1]) != 0) continue;
+        kCases[i].run();
+        must(hanare_dsm_finish(dsm), "finish");
+        printf("right\n");
+        return 0;
+    }
+    fprintf(stderr, "rules: no such case\n");
+    return 2;
+}
