@@ -11,5 +11,6 @@
 #include "hanare/space.h"
 #include "hanare/stats.h"
 #include "hanare/status.h"
+#include "hanare/stencil.h"
 
 #endif
