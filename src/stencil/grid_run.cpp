@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs of a grid: what has to be there before, the method, and what is told afterwards.
+#include <algorithm>
+#include <atomic>
+
+#include "base/units.hpp"
+#include "stencil/bandwidth.hpp"
+#include "stencil/grid.hpp"
+#include "stencil/run_progress.hpp"
+#include "stencil/stream.hpp"
+#include "stencil/trapezoid.hpp"
+
+namespace hanare::stencil {
+
+namespace {
+
+// A thread's, of a simple kernel in cache: rather too fast, so that passes get longer and not the
+// file's turn.
+constexpr double kUpdatesPerThread = 1.8e9;
+constexpr Speeds kFastDisk = {2.0e9, 2.0e9, 0};
+
+}  // namespace
+
+TapOptions Grid::tap_options(uint64_t steps, const RunOptions& options, const Plan& plan) const {
+    TapOptions taps;
+    taps.run_first_step = step_;
+    taps.steps_per_pass = plan.steps_per_pass;
+    taps.chunk = plan.chunk;
+    taps.lanes = is_in_file() ? 2 : 1;
+    taps.reductions = options.reductions;
+    taps.run_steps = steps;
+    taps.snapshots = options.snapshots;
+    return taps;
+}
+
+Result<Speeds> Grid::speeds(const RunOptions& options) {
+    Speeds speeds = kFastDisk;
+    if (is_in_file() && options.measures) {
+        if (measured_.read_bytes_per_s == 0) {
+            HANARE_TRY_ASSIGN(measured_, measure_bandwidth(*storage_));
+        }
+        speeds = measured_;
+    }
+    const double cell = static_cast<double>(geometry_.element_bytes()) / sizeof(double);
+    speeds.cell_updates_per_s =
+        updates_per_s_ > 0 ? updates_per_s_ : kUpdatesPerThread * options.threads / cell;
+    return speeds;
+}
+
+Result<Plan> Grid::make_plan(const Program& program, uint64_t steps, const RunOptions& options) {
+    PlanInput input = {geometry_, fields_, program};
+    input.is_in_file = is_in_file();
+    input.keeps_unused = options_.durability == HANARE_DURABILITY_PING_PONG;
+    input.steps = steps;
+    input.memory_bytes = options_.memory_bytes;
+    input.threads = options.threads;
+    HANARE_TRY_ASSIGN(input.speeds, speeds(options));
+    input.wishes = options.wishes;
+    input.taps = tap_options(steps, options, {});
+    statistics_.read_bytes_per_s = measured_.read_bytes_per_s;
+    statistics_.write_bytes_per_s = measured_.write_bytes_per_s;
+    statistics_.cell_updates_per_s = input.speeds.cell_updates_per_s;
+    return stencil::make_plan(input);
+}
+
+void Grid::note(const Plan& plan, const Program& program, uint64_t steps) {
+    PlanInput input = {geometry_, fields_, program};
+    input.keeps_unused = options_.durability == HANARE_DURABILITY_PING_PONG;
+    hanare_grid_statistics& all = statistics_;
+    all.steps = steps;
+    all.passes = (steps + plan.steps_per_pass - 1) / plan.steps_per_pass;
+    all.steps_per_pass = static_cast<uint32_t>(plan.steps_per_pass);
+    all.window_planes = static_cast<uint32_t>(plan.chunk);
+    all.tile_height = static_cast<uint32_t>(plan.tile_height);
+    all.threads = plan.threads;
+    all.window_bytes = plan.window_bytes;
+    all.read_bytes = all.written_bytes = all.snapshot_bytes = 0;
+    all.elapsed_s = all.io_wait_s = all.steps_per_s = 0;
+    all.redundant_updates = 0;
+    all.cell_updates = 0;
+    // Without padding: what has to be moved at least.
+    const double packed = static_cast<double>(geometry_.cell_count()) *
+                          static_cast<double>(geometry_.element_bytes()) /
+                          static_cast<double>(geometry_.stored_bytes());
+    all.minimal_bytes =
+        is_in_file()
+            ? all.passes * static_cast<uint64_t>(
+                               packed * static_cast<double>(ring_bytes(input).moved_per_pass))
+            : 0;
+}
+
+Result<hanare_grid_statistics> Grid::plan(const Program& program, uint64_t steps,
+                                          const RunOptions& options) {
+    HANARE_TRY(check_usable(false));
+    const hanare_grid_statistics kept = statistics_;
+    const auto plan = make_plan(program, steps, options);
+    if (plan) note(*plan, program, steps);
+    hanare_grid_statistics planned = statistics_;
+    statistics_ = kept;
+    if (!plan) return std::unexpected(plan.error());
+    return planned;
+}
+
+Result<std::vector<FieldRings>> Grid::make_rings(const Program& program, const Plan& plan,
+                                                 sys::Mapping& memory) const {
+    const bool keeps_unused = options_.durability == HANARE_DURABILITY_PING_PONG;
+    std::vector<FieldRings> rings(fields_.size());
+    size_t bytes = 0;
+    for (int round = 0; round < 2; ++round) {
+        if (round == 1) {
+            HANARE_TRY_ASSIGN(
+                memory, sys::Mapping::reserve(round_up(bytes, kHugePageBytes), kHugePageBytes));
+            sys::advise_huge_pages(memory, true);
+            bytes = 0;
+        }
+        for (uint32_t field = 0; field < fields_.size(); ++field) {
+            const bool is_kept = keeps_unused && fields_[field].kind != HANARE_FIELD_CONSTANT;
+            if (!program.is_used(field) && !is_kept) continue;
+            const bool is_two = fields_[field].kind == HANARE_FIELD_TWO_LEVELS;
+            const size_t count = program.is_doubled(field) ? 2 : 1;
+            for (size_t i = 0; i < count; ++i) {
+                Ring& ring = rings[field].rings[i];
+                ring = {memory.address() + bytes,
+                        i == 0 || is_two ? plan.ring_length : plan.other_ring_length,
+                        geometry_.position_bytes(), geometry_.sheet_bytes()};
+                bytes += ring.bytes();
+            }
+        }
+    }
+    return rings;
+}
+
+Result<void> Grid::prepare_memory(const Program& program) {
+    for (uint32_t field = 0; field < fields_.size(); ++field) {
+        if (!program.is_doubled(field) || buffers_[field].rings[1].memory != nullptr) continue;
+        HANARE_TRY(add_buffer(field, 1));
+    }
+    return {};
+}
+
+Result<void> Grid::run(const Program& program, uint64_t steps, const RunOptions& options) {
+    HANARE_TRY(check_usable(true));
+    if (options.snapshots.every > 0 && (options.snapshots.field >= fields_.size() ||
+                                        program.writes_per_step(options.snapshots.field) == 0)) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "snapshot_field %u does not exist, or the stencil does not write it",
+                    options.snapshots.field);
+    }
+    if (steps == 0) return {};
+    if (options_.method != HANARE_METHOD_STREAM) return run_trapezoid(program, steps, options);
+    HANARE_TRY_ASSIGN(const Plan plan, make_plan(program, steps, options));
+    note(plan, program, steps);
+    return run_stream(program, steps, options, plan);
+}
+
+Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunOptions& options,
+                              const Plan& plan) {
+    sys::Mapping memory;
+    std::vector<FieldRings> rings;
+    if (is_in_file()) {
+        HANARE_TRY_ASSIGN(rings, make_rings(program, plan, memory));
+    } else {
+        HANARE_TRY(prepare_memory(program));
+    }
+    const bool has_taps = options.snapshots.every > 0 || program.reduction_count() > 0;
+    std::unique_ptr<Taps> taps;
+    if (has_taps) {
+        HANARE_TRY_ASSIGN(taps, Taps::make(geometry_, program, tap_options(steps, options, plan)));
+    }
+    const bool is_in_place = is_in_file() && options_.durability == HANARE_DURABILITY_IN_PLACE;
+    if (is_in_place) HANARE_TRY(storage_->commit(step_, 0, true));
+
+    RunProgress progress(options.progress, options.progress_user, steps);
+    Stream stream({geometry_, fields_, program, is_in_file() ? rings : buffers_, plan,
+                   storage_.get(), taps.get(), &progress, step_, steps, options.is_pinned});
+    RunResult result;
+    Result<void> done = stream.run(result);
+    if (done && is_in_place) done = storage_->commit(step_ + result.steps, 0, false);
+    const double elapsed_s = progress.elapsed_s();
+    if (!done && (!is_in_file() || is_in_place)) is_broken_ = true;
+    step_ += result.steps;
+
+    hanare_grid_statistics& all = statistics_;
+    all.steps = result.steps;
+    all.passes = result.passes;
+    all.read_bytes = result.read_bytes;
+    all.written_bytes = result.written_bytes;
+    all.snapshot_bytes = taps != nullptr ? taps->snapshot_bytes() : 0;
+    all.elapsed_s = elapsed_s;
+    all.io_wait_s = static_cast<double>(result.io_wait_ns) * 1e-9;
+    all.steps_per_s = static_cast<double>(result.steps) / (elapsed_s + 1e-9);
+    all.cell_updates = geometry_.updated_planes() * geometry_.updated_cells() * result.steps *
+                       program.stage_count();
+    updates_per_s_ = static_cast<double>(all.cell_updates) / (elapsed_s - all.io_wait_s + 1e-9);
+    if (done)
+        progress.tell(result.steps, static_cast<double>(result.steps) / static_cast<double>(steps),
+                      result.io_wait_ns);
+    return done;
+}
+
+Result<void> Grid::run_trapezoid(const Program&, uint64_t, const RunOptions&) {
+    return fail(HANARE_STATUS_NOT_SUPPORTED, "the method is not there yet");
+}
+
+}  // namespace hanare::stencil
