@@ -96,6 +96,10 @@ public:
     }
     bool collect(Completion& completion, bool may_sleep) override {
         if (take(completion)) return true;
+        if (was_woken_) {  // whoever did may have had something to start
+            was_woken_ = false;
+            return false;
+        }
         if (!may_sleep) {
             ring_->submit();
             return take(completion);
@@ -117,6 +121,7 @@ private:
         while (ring_->next_completion(next)) {
             if (next.tag == kEventTag) {
                 is_polled_ = false;
+                was_woken_ = true;
                 event_.clear();
                 continue;
             }
@@ -132,6 +137,7 @@ private:
     sys::EventFd event_;
     Slots slots_;
     bool is_polled_ = false;
+    bool was_woken_ = false;
 };
 
 class AioTransfers final : public Transfers {
