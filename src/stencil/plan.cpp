@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/units.hpp"
 
@@ -19,6 +18,7 @@ constexpr double kCacheShare = 0.70;
 constexpr size_t kSlabBytes = kMiB;  // transfers of a MiB are as fast as longer ones
 constexpr int64_t kChunkMax = 64;
 constexpr uint64_t kStepsInMemory = 64;
+constexpr uint64_t kStepsMax = 1024;
 // A chunk begins by bringing a diamond's planes into the cache again: as long as so many cells of
 // each of them take to be computed (decision 42).
 constexpr double kRestartCost = 0.12;
@@ -47,8 +47,7 @@ private:
     size_t memory_of(const Plan& plan) const;
     bool fits(const Plan& plan) const { return memory_of(plan) <= input_.memory_bytes; }
     int64_t chunk_that_fits(Plan plan) const;
-    double seconds_per_step(const Plan& plan) const;
-    uint64_t steps_unit(int64_t tile_height) const;
+    double seconds_of_run(const Plan& plan) const;
     void plan_in_memory(Plan& plan) const;
     Result<void> plan_in_file(Plan& plan) const;
     void search(Plan& best, int64_t slab) const;
@@ -130,30 +129,30 @@ int64_t Planner::chunk_that_fits(Plan plan) const {
     return wish > 0 && low < wish ? 0 : low;
 }
 
-double Planner::seconds_per_step(const Plan& plan) const {
+// Of the whole run.
+double Planner::seconds_of_run(const Plan& plan) const {
     const auto cells = static_cast<double>(geometry_.cell_count());
     const auto stages = static_cast<double>(input_.program.stage_count());
     const auto steps = static_cast<double>(plan.steps_per_pass);
-    const double moved = static_cast<double>(bytes_.moved_per_pass);
+    const auto passes =
+        static_cast<double>((input_.steps + plan.steps_per_pass - 1) / plan.steps_per_pass);
     const auto height = static_cast<double>(plan.tile_height);
-    const double restart = kRestartCost * 2 * height / static_cast<double>(plan.chunk);
-    const double pass_ends = kRestartCost * height / (steps * static_cast<double>(step_height_));
+    const auto chunk = static_cast<double>(plan.chunk);
+    const double restart = kRestartCost * 2 * height / chunk;
+    const double ends = kRestartCost * height / (steps * static_cast<double>(step_height_));
     const double computing =
-        cells * stages / input_.speeds.cell_updates_per_s * (1 + restart + pass_ends);
-    const double bandwidth = (input_.speeds.read_bytes_per_s + input_.speeds.write_bytes_per_s) / 2;
-    return std::max(computing, moved / bandwidth / kBandwidthShare / steps);
-}
-
-// Passes end in the buffer that they began in, and fill whole tiles.
-uint64_t Planner::steps_unit(int64_t tile_height) const {
-    return std::lcm<uint64_t>(
-        2, static_cast<uint64_t>(std::max<int64_t>(1, tile_height / step_height_)));
+        cells * stages * steps / input_.speeds.cell_updates_per_s * (1 + restart + ends);
+    const double bandwidth =
+        (input_.speeds.read_bytes_per_s + input_.speeds.write_bytes_per_s) / 2;
+    const double moving = static_cast<double>(bytes_.moved_per_pass) / bandwidth;
+    // The first chunk's reads and the last one's writes are waited for.
+    const double waiting =
+        moving * std::min(1.0, chunk / static_cast<double>(geometry_.positions()));
+    return passes * std::max(computing, moving / kBandwidthShare) + waiting;
 }
 
 void Planner::search(Plan& best, int64_t slab) const {
     const uint64_t wish = input_.wishes.steps_per_pass;
-    const uint64_t unit = steps_unit(best.tile_height);
-    const uint64_t last = std::min<uint64_t>(input_.steps, 1024);
     double best_s = INFINITY;
     const auto look_at = [&](uint64_t steps) {
         Plan plan = best;
@@ -161,7 +160,7 @@ void Planner::search(Plan& best, int64_t slab) const {
         plan.steps_per_pass = steps;
         plan.chunk = chunk_that_fits(plan);
         if (plan.chunk == 0) return false;
-        const double seconds = seconds_per_step(plan);
+        const double seconds = seconds_of_run(plan);
         if (seconds < best_s * 0.999) {
             best_s = seconds;
             best = plan;
@@ -173,10 +172,13 @@ void Planner::search(Plan& best, int64_t slab) const {
         look_at(std::min(wish, input_.steps));
         return;
     }
-    for (uint64_t steps = 1; steps < std::min(unit, last + 1); ++steps) look_at(steps);
-    for (uint64_t steps = unit; steps <= last && look_at(steps); steps += unit) {
+    look_at(1);
+    // Passes of about the same length, which end in the buffer that they began in.
+    for (uint64_t steps = 2; steps <= kStepsMax; steps += 2) {
+        const uint64_t passes = (input_.steps + steps - 1) / steps;
+        const uint64_t each = (input_.steps + passes - 1) / passes;
+        if (!look_at(std::min(each + each % 2, input_.steps)) || passes == 1) break;
     }
-    if (input_.steps <= last) look_at(input_.steps);
 }
 
 Result<void> Planner::plan_in_file(Plan& plan) const {
@@ -205,9 +207,10 @@ Result<void> Planner::plan_in_file(Plan& plan) const {
 }
 
 void Planner::plan_in_memory(Plan& plan) const {
-    const uint64_t unit = steps_unit(plan.tile_height);
-    const uint64_t wanted = (kStepsInMemory + unit - 1) / unit * unit;
-    plan.steps_per_pass = input_.wishes.steps_per_pass > 0 ? input_.wishes.steps_per_pass : wanted;
+    const uint64_t passes = (input_.steps + kStepsInMemory - 1) / kStepsInMemory;
+    const uint64_t each = (input_.steps + passes - 1) / passes;
+    plan.steps_per_pass =
+        input_.wishes.steps_per_pass > 0 ? input_.wishes.steps_per_pass : each + each % 2;
     plan.steps_per_pass = std::min(plan.steps_per_pass, input_.steps);
     plan.chunk = input_.wishes.chunk > 0 ? input_.wishes.chunk
                                          : std::max<int64_t>(kChunkMax, 8 * plan.tile_height);

@@ -195,23 +195,18 @@ void Stream::end_pass_in_memory(const Pass& pass) {
 
 void Stream::report() {
     if (job_.progress == nullptr || passes_done_ >= pass_limit_) return;
-    const Pass& last = passes_.back();
     const uint64_t done = passes_done_ == 0 ? 0
                                             : passes_[passes_done_ - 1].first_step +
-                                                  passes_[passes_done_ - 1].steps - job_.first_step;
-    double fraction = 0;
-    if (is_in_file()) {
-        fraction = static_cast<double>(chunk_.front_end) /
-                   static_cast<double>(last.base + job_.geometry.positions() + last.height());
-    } else {
-        const Pass& pass = passes_[chunk_.first_pass];
+                                                  passes_[passes_done_ - 1].steps -
+                                                  job_.first_step;
+    double steps = static_cast<double>(passes_[chunk_.first_pass].first_step - job_.first_step);
+    for (uint64_t i = 0; i < chunk_.passes; ++i) {
+        const Pass& pass = passes_[chunk_.first_pass + i];
         const auto all = static_cast<double>(job_.geometry.positions() + pass.height());
-        const double within =
-            passes_done_ > chunk_.first_pass ? 1.0 : static_cast<double>(chunk_.front_end) / all;
-        fraction = (static_cast<double>(pass.first_step - job_.first_step) +
-                    within * static_cast<double>(pass.steps)) /
-                   static_cast<double>(job_.steps);
+        const auto fronts = static_cast<double>(chunk_.front_end - pass.base);
+        steps += std::clamp(fronts / all, 0.0, 1.0) * static_cast<double>(pass.steps);
     }
+    const double fraction = steps / static_cast<double>(job_.steps);
     if (job_.progress->tell(done, std::min(fraction, 1.0), io_wait_ns_)) return;
     // What has begun ends; in place it could not be given up any more.
     pass_limit_ = std::min(pass_limit_, chunk_.first_pass + std::max<uint64_t>(chunk_.passes, 1));

@@ -222,14 +222,23 @@ bool StreamIo::commit_passes() {
     return true;
 }
 
+// Whether the pass that has the position is written from the field's other ring.
+bool StreamIo::ends_in_other(const Lane& lane, int64_t position) const {
+    if (!lane.is_written || !job_.program.is_doubled(lane.field)) return false;
+    const uint64_t begun = slabs_up_to(position);
+    if (begun == 0) return false;
+    const Pass& pass = job_.passes[pass_of(begun - 1)];
+    return (job_.executor.ring_after(lane.field, pass.steps) == 1) == (lane.level == 0);
+}
+
 bool StreamIo::has_for(int64_t chunk) const {
     const int64_t last = (chunk + 1) * job_.plan.chunk - 1;
     const uint64_t limit = pass_limit_.load(std::memory_order_relaxed) * slabs_;
     for (const Lane& lane : lanes_) {
         if (lane.reads.done() < std::min(slabs_up_to(last), limit)) return false;
         const FieldRings& rings = job_.rings[lane.field];
-        if (!job_.program.is_doubled(lane.field)) continue;
-        if (!is_written_to(lane, last - rings.rings[1].length)) return false;
+        const int64_t before = last - rings.rings[1].length;
+        if (ends_in_other(lane, before) && !is_written_to(lane, before)) return false;
     }
     return true;
 }

@@ -82,6 +82,7 @@ private:
     void publish();
     bool has_for(int64_t chunk) const;
     bool is_written_to(const Lane& lane, int64_t position) const;
+    bool ends_in_other(const Lane& lane, int64_t position) const;
     bool is_finished() const;
     void fail_with(const Error& error);
 
