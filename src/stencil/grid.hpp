@@ -18,6 +18,7 @@
 #include "stencil/ring.hpp"
 #include "stencil/run_options.hpp"
 #include "stencil/storage.hpp"
+#include "stencil/stream.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::stencil {
@@ -92,6 +93,7 @@ private:
     Result<void> prepare_memory(const Program& program);
     TapOptions tap_options(uint64_t steps, const RunOptions& options, const Plan& plan) const;
     void note(const Plan& plan, const Program& program, uint64_t steps);
+    void tell(const Program& program, uint64_t steps, const RunResult& result, double elapsed_s);
 
     GridOptions options_;
     const Geometry geometry_;

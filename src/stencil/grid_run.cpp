@@ -61,7 +61,8 @@ Result<Plan> Grid::make_plan(const Program& program, uint64_t steps, const RunOp
     statistics_.read_bytes_per_s = measured_.read_bytes_per_s;
     statistics_.write_bytes_per_s = measured_.write_bytes_per_s;
     statistics_.cell_updates_per_s = input.speeds.cell_updates_per_s;
-    return stencil::make_plan(input);
+    return options_.method == HANARE_METHOD_STREAM ? stencil::make_plan(input)
+                                                   : plan_trapezoid(input);
 }
 
 void Grid::note(const Plan& plan, const Program& program, uint64_t steps) {
@@ -112,6 +113,8 @@ Result<std::vector<FieldRings>> Grid::make_rings(const Program& program, const P
             HANARE_TRY_ASSIGN(
                 memory, sys::Mapping::reserve(round_up(bytes, kHugePageBytes), kHugePageBytes));
             sys::advise_huge_pages(memory, true);
+            // The paper keeps them from being swapped; as far as the limit (ulimit -l) allows it.
+            if (storage_->io() == HANARE_GRID_IO_SWAP) static_cast<void>(memory.lock());
             bytes = 0;
         }
         for (uint32_t field = 0; field < fields_.size(); ++field) {
@@ -154,6 +157,25 @@ Result<void> Grid::run(const Program& program, uint64_t steps, const RunOptions&
     return run_stream(program, steps, options, plan);
 }
 
+void Grid::tell(const Program& program, uint64_t steps, const RunResult& result, double elapsed_s) {
+    hanare_grid_statistics& all = statistics_;
+    if (result.steps < steps && all.passes > 0) {
+        all.minimal_bytes = all.minimal_bytes / all.passes * result.passes;
+    }
+    all.steps = result.steps;
+    all.passes = result.passes;
+    all.read_bytes = result.read_bytes;
+    all.written_bytes = result.written_bytes;
+    all.redundant_updates = result.redundant_updates;
+    all.elapsed_s = elapsed_s;
+    all.io_wait_s = static_cast<double>(result.io_wait_ns) * 1e-9;
+    all.steps_per_s = static_cast<double>(result.steps) / (elapsed_s + 1e-9);
+    const uint64_t needed = geometry_.updated_planes() * geometry_.updated_cells() * result.steps *
+                            program.stage_count();
+    all.cell_updates = needed + result.redundant_updates;
+    updates_per_s_ = static_cast<double>(all.cell_updates) / (elapsed_s - all.io_wait_s + 1e-9);
+}
+
 Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunOptions& options,
                               const Plan& plan) {
     sys::Mapping memory;
@@ -181,26 +203,46 @@ Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunO
     if (!done && (!is_in_file() || is_in_place)) is_broken_ = true;
     step_ += result.steps;
 
-    hanare_grid_statistics& all = statistics_;
-    all.steps = result.steps;
-    all.passes = result.passes;
-    all.read_bytes = result.read_bytes;
-    all.written_bytes = result.written_bytes;
-    all.snapshot_bytes = taps != nullptr ? taps->snapshot_bytes() : 0;
-    all.elapsed_s = elapsed_s;
-    all.io_wait_s = static_cast<double>(result.io_wait_ns) * 1e-9;
-    all.steps_per_s = static_cast<double>(result.steps) / (elapsed_s + 1e-9);
-    all.cell_updates = geometry_.updated_planes() * geometry_.updated_cells() * result.steps *
-                       program.stage_count();
-    updates_per_s_ = static_cast<double>(all.cell_updates) / (elapsed_s - all.io_wait_s + 1e-9);
+    tell(program, steps, result, elapsed_s);
+    statistics_.snapshot_bytes = taps != nullptr ? taps->snapshot_bytes() : 0;
     if (done)
         progress.tell(result.steps, static_cast<double>(result.steps) / static_cast<double>(steps),
                       result.io_wait_ns);
     return done;
 }
 
-Result<void> Grid::run_trapezoid(const Program&, uint64_t, const RunOptions&) {
-    return fail(HANARE_STATUS_NOT_SUPPORTED, "the method is not there yet");
+// There is no state that is whole while it runs: each pass overwrites what the one before began
+// with, and nothing waits for the device.
+Result<void> Grid::run_trapezoid(const Program& program, uint64_t steps,
+                                 const RunOptions& options) {
+    const bool has_levels = std::ranges::any_of(
+        fields_, [](const FieldSpec& field) { return field.kind == HANARE_FIELD_TWO_LEVELS; });
+    if (has_levels || program.reduction_count() > 0 || options.snapshots.every > 0) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED,
+                    "the trapezoid method has no fields of two levels, reductions or snapshots");
+    }
+    HANARE_TRY_ASSIGN(const Plan plan, make_plan(program, steps, options));
+    note(plan, program, steps);
+    sys::Mapping memory;
+    HANARE_TRY_ASSIGN(const auto rings, make_rings(program, plan, memory));
+    const uint32_t copy = storage_->header().copy;
+    HANARE_TRY(storage_->commit(step_, copy, true));
+    RunProgress progress(options.progress, options.progress_user, steps);
+    RunResult result;
+    Result<void> done = stencil::run_trapezoid(
+        {geometry_, fields_, program, rings, plan, *storage_, progress, step_, steps,
+         options_.method == HANARE_METHOD_TRAPEZOID_TWO_LEVEL, options.is_pinned},
+        result);
+    const double elapsed_s = progress.elapsed_s();
+    if (done) {
+        done = storage_->commit(step_ + result.steps,
+                                static_cast<uint32_t>((copy + result.passes) % 2), false);
+    }
+    if (!done) is_broken_ = true;
+    step_ += result.steps;
+    tell(program, steps, result, elapsed_s);
+    if (done) progress.tell(result.steps, 1, result.io_wait_ns);
+    return done;
 }
 
 }  // namespace hanare::stencil

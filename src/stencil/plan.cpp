@@ -142,8 +142,7 @@ double Planner::seconds_of_run(const Plan& plan) const {
     const double ends = kRestartCost * height / (steps * static_cast<double>(step_height_));
     const double computing =
         cells * stages * steps / input_.speeds.cell_updates_per_s * (1 + restart + ends);
-    const double bandwidth =
-        (input_.speeds.read_bytes_per_s + input_.speeds.write_bytes_per_s) / 2;
+    const double bandwidth = (input_.speeds.read_bytes_per_s + input_.speeds.write_bytes_per_s) / 2;
     const double moving = static_cast<double>(bytes_.moved_per_pass) / bandwidth;
     // The first chunk's reads and the last one's writes are waited for.
     const double waiting =

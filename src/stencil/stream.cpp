@@ -197,8 +197,7 @@ void Stream::report() {
     if (job_.progress == nullptr || passes_done_ >= pass_limit_) return;
     const uint64_t done = passes_done_ == 0 ? 0
                                             : passes_[passes_done_ - 1].first_step +
-                                                  passes_[passes_done_ - 1].steps -
-                                                  job_.first_step;
+                                                  passes_[passes_done_ - 1].steps - job_.first_step;
     double steps = static_cast<double>(passes_[chunk_.first_pass].first_step - job_.first_step);
     for (uint64_t i = 0; i < chunk_.passes; ++i) {
         const Pass& pass = passes_[chunk_.first_pass + i];

@@ -87,6 +87,13 @@ Result<void> Mapping::hide_from_children() const {
                       format_size(bytes_).c_str());
 }
 
+int Mapping::lock() const noexcept {
+    const int saved_errno = errno;
+    const int error = mlock(address_, bytes_) == 0 ? 0 : errno;
+    errno = saved_errno;
+    return error;
+}
+
 int Mapping::advise(int advice) const noexcept { return sys::advise(address_, bytes_, advice); }
 
 int map_fresh(void* address, size_t bytes, bool populated) noexcept {

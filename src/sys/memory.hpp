@@ -46,6 +46,9 @@ public:
     // has the content, and pages shared with it cannot be moved.
     Result<void> hide_from_children() const;
 
+    // mlock(2): not swapped from now on.  Returns 0 or an errno value.
+    int lock() const noexcept;
+
     // Advice values are MADV_*.  Returns 0 or an errno value.  Async-signal-safe.
     int advise(int advice) const noexcept;
 

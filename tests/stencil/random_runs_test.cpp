@@ -177,6 +177,7 @@ private:
     const Model model_;
     Reference reference_;
     GridPointer grid_;
+    hanare_method method_ = HANARE_METHOD_STREAM;
     std::ostringstream text_;
 };
 
@@ -190,9 +191,13 @@ hanare_status Case::create() {
         options.place = HANARE_PLACE_FILE;
         options.durability = static_cast<hanare_durability>(draw_.between(0, 1));
         options.io = static_cast<hanare_grid_io>(draw_.between(0, 4));
+        if (model_.is_simple() && draw_.one_in(2)) {
+            options.method = static_cast<hanare_method>(draw_.between(1, 2));
+        }
     }
+    method_ = options.method;
     text_ << model_.describe() << "; place " << options.place << " durability "
-          << options.durability << " io " << options.io;
+          << options.durability << " io " << options.io << " method " << options.method;
     hanare_grid* grid = nullptr;
     const hanare_status status = hanare_grid_create(&options, &grid);
     grid_.reset(grid);
@@ -216,7 +221,7 @@ std::string Case::run_once() {
     Told told;
     told.model = &model_;
     told.planes = model_.shape[0];
-    if (draw_.one_in(3)) {
+    if (method_ == HANARE_METHOD_STREAM && draw_.one_in(3)) {
         told.every = draw_.between(1, 7);
         told.first = reference_.steps() / told.every + 1;
         const uint64_t last = (reference_.steps() + steps) / told.every;

@@ -67,6 +67,12 @@ void model_kernel(const hanare_stencil_box* box) {
 
 uint64_t Model::cells() const { return shape[0] * shape[1] * (dimensions == 3 ? shape[2] : 1); }
 
+bool Model::is_simple() const {
+    return std::ranges::count(kinds, HANARE_FIELD_TWO_LEVELS) == 0 &&
+           std::ranges::all_of(stages,
+                               [](const StageModel& stage) { return stage.reductions.empty(); });
+}
+
 std::string Model::describe() const {
     std::ostringstream text;
     text << dimensions << "-D " << (is_float ? "float" : "double") << " radius " << radius

@@ -57,6 +57,8 @@ struct Model {
     std::vector<SourceModel> sources;
 
     uint64_t cells() const;
+    // What the paper's scheme can do, too.
+    bool is_simple() const;
     std::string describe() const;
 };
 
