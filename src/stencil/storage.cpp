@@ -6,14 +6,18 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/units.hpp"
+#include "sys/clock.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::stencil {
 
 namespace {
+
+constexpr uint64_t kLockPatienceNs = 1'000'000'000;
 
 hanare_status status_of(int error, hanare_status other) {
     if (error == ENOSPC || error == EDQUOT || error == EFBIG) return HANARE_STATUS_STORE_FULL;
@@ -30,6 +34,10 @@ std::unique_ptr<std::byte, FreePages> header_page() {
 }
 
 }  // namespace
+
+hanare_status transfer_status(int os_errno) noexcept {
+    return status_of(os_errno, HANARE_STATUS_STORE_IO);
+}
 
 void Storage::lay_out(const Geometry& geometry) {
     uint64_t offset = kHeaderBytes;
@@ -133,16 +141,32 @@ Result<void> Storage::allocate() {
                       where.c_str());
 }
 
+// The lock belongs to the open file, which a process that was killed keeps until the kernel has
+// ended its transfers: so nobody gets it while they might still write.
 Result<void> Storage::lock() {
+    if (options_.path.empty()) return {};
+    const uint64_t end_ns = sys::now_ns() + kLockPatienceNs;
     struct flock lock = {};
     lock.l_type = options_.read_only ? F_RDLCK : F_WRLCK;
     lock.l_whence = SEEK_SET;
-    if (fcntl(file_.number(), F_OFD_SETLK, &lock) == 0) return {};
-    if (errno == EAGAIN || errno == EACCES) {
-        return fail(HANARE_STATUS_BUSY, "another process, or handle, has the grid %.150s",
-                    options_.path.c_str());
+    while (fcntl(file_.number(), F_OFD_SETLK, &lock) != 0) {
+        if (errno != EAGAIN && errno != EACCES) return {};  // a file system without locks
+        if (sys::now_ns() >= end_ns) {
+            return fail(HANARE_STATUS_BUSY, "another process, or handle, has the grid %.150s",
+                        options_.path.c_str());
+        }
+        poll(nullptr, 0, 2);
     }
-    return {};  // a file system without locks
+    return {};
+}
+
+// A ring that is being taken down keeps the file open a little longer.
+Storage::~Storage() {
+    if (!file_.is_open() || options_.path.empty()) return;
+    struct flock lock = {};
+    lock.l_type = F_UNLCK;
+    lock.l_whence = SEEK_SET;
+    fcntl(file_.number(), F_OFD_SETLK, &lock);
 }
 
 Result<void> Storage::map() {
@@ -234,16 +258,14 @@ Result<void> Storage::write(uint64_t offset, const std::byte* memory, size_t byt
     const sys::SignalBlock block;  // SIGXFSZ
     const int error = transfer(true, offset, const_cast<std::byte*>(memory), bytes);
     if (error == 0) return {};
-    return fail_errno(status_of(error, HANARE_STATUS_STORE_IO), error,
-                      "cannot write the grid's file");
+    return fail_errno(transfer_status(error), error, "cannot write the grid's file");
 }
 
 Result<void> Storage::sync() {
     if (!file_.is_open()) return {};
     if (mapping_) HANARE_TRY(mapping_->flush());
     if (fdatasync(file_.number()) == 0) return {};
-    return fail_errno(status_of(errno, HANARE_STATUS_STORE_IO), errno,
-                      "cannot write the grid's file");
+    return fail_errno(transfer_status(errno), errno, "cannot write the grid's file");
 }
 
 // First all that the header speaks of, then the header: a crash between leaves the old one.

@@ -20,6 +20,9 @@
 
 namespace hanare::stencil {
 
+// What a failed transfer means: STORE_FULL or STORE_IO.
+hanare_status transfer_status(int os_errno) noexcept;
+
 class Storage {
 public:
     struct Options {
@@ -34,6 +37,9 @@ public:
     static Result<std::unique_ptr<Storage>> create(const Options& options, FileHeader header,
                                                    const Geometry& geometry);
     static Result<std::unique_ptr<Storage>> open(const Options& options);
+    ~Storage();
+    Storage(const Storage&) = delete;
+    Storage& operator=(const Storage&) = delete;
     // Removes the file that create() has made.
     void remove() noexcept;
 

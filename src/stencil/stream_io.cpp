@@ -2,7 +2,6 @@
 #include "stencil/stream_io.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/units.hpp"
@@ -192,10 +191,8 @@ void StreamIo::end(const Transfers::Completion& completion) {
     free_flights_.push_back(completion.tag);
     --(flight.writes ? writes_in_flight_ : reads_in_flight_);
     if (completion.error != 0) {
-        const bool is_full = completion.error == ENOSPC || completion.error == EDQUOT;
-        fail_with(fail_errno(is_full ? HANARE_STATUS_STORE_FULL : HANARE_STATUS_STORE_IO,
-                             completion.error, "cannot %s the grid's file",
-                             flight.writes ? "write" : "read")
+        fail_with(fail_errno(transfer_status(completion.error), completion.error,
+                             "cannot %s the grid's file", flight.writes ? "write" : "read")
                       .error());
         return;
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <memory>
 
 #include "base/units.hpp"
@@ -71,9 +70,8 @@ Result<void> Trapezoid::wait(size_t left) {
         if (!transfers_->collect(completion, true)) continue;
         --in_flight_;
         if (completion.error == 0) continue;
-        const bool is_full = completion.error == ENOSPC || completion.error == EDQUOT;
-        return fail_errno(is_full ? HANARE_STATUS_STORE_FULL : HANARE_STATUS_STORE_IO,
-                          completion.error, "cannot move a slab of the grid");
+        return fail_errno(transfer_status(completion.error), completion.error,
+                          "cannot move a slab of the grid");
     }
     result_.io_wait_ns += sys::now_ns() - begin_ns;
     return {};
