@@ -85,7 +85,7 @@ typedef enum hanare_method {
     HANARE_METHOD_STREAM = 0,
     /* The paper's (sections 2.2 and 3.2), for comparison: slabs of planes with halos of which the
      * outer parts are computed again and again; two buffers for the domain, two for a slab.  States
-     * and constants, no reductions. */
+     * and constants; no reductions, no snapshots. */
     HANARE_METHOD_TRAPEZOID = 1,
     /* The same with spatial blocks within a slab for the cache. */
     HANARE_METHOD_TRAPEZOID_TWO_LEVEL = 2,
@@ -240,7 +240,7 @@ typedef struct hanare_stencil_box {
     void *user;
 } hanare_stencil_box;
 
-/* Must be thread-safe, must not call functions of this library. */
+/* Must be thread-safe, must not call functions of this library, throw or jump out. */
 typedef void (*hanare_stencil_kernel)(const hanare_stencil_box *box);
 
 /* The layouts of these are final. */
@@ -343,8 +343,8 @@ typedef struct hanare_grid_run_options {
 /* Nothing is measured: sizes come from the model with bandwidths of a fast disk. */
 #define HANARE_RUN_NO_MEASUREMENT 0x2u
 
-/* Computes `steps` steps.  `options` may be NULL.  The threads live as long as the call, and have
- * all signals blocked. Errors before any work: INVALID_ARGUMENT (names what), LIMIT (memory too
+/* Computes `steps` steps.  `options` may be NULL.  The threads that it starts have all signals
+ * blocked.  Errors before any work: INVALID_ARGUMENT (names what), LIMIT (memory too
  * small for one window of this stencil), STORE_FULL, STORE_UNAVAILABLE (snapshots), BUSY (snapshot
  * path exists), NO_MEMORY, PERMISSION (read-only), CORRUPT (a run in place has failed before),
  * NOT_SUPPORTED (the method cannot this). Within it: STORE_IO, STORE_FULL; the grid is then at its

@@ -155,6 +155,9 @@ Result<hanare_grid*> open(const char* path, const hanare_grid_open_options* opti
     if (given.io < HANARE_GRID_IO_AUTO || given.io > HANARE_GRID_IO_MMAP) {
         return refused("io", static_cast<uint64_t>(given.io), "AUTO, URING, AIO and MMAP");
     }
+    if (given.method < HANARE_METHOD_STREAM || given.method > HANARE_METHOD_TRAPEZOID_TWO_LEVEL) {
+        return refused("method", static_cast<uint64_t>(given.method), "HANARE_METHOD_*");
+    }
     stencil::GridOptions result;
     result.memory_bytes = given.memory_bytes;
     result.method = given.method;

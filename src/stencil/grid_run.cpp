@@ -221,6 +221,10 @@ Result<void> Grid::run_trapezoid(const Program& program, uint64_t steps,
         return fail(HANARE_STATUS_NOT_SUPPORTED,
                     "the trapezoid method has no fields of two levels, reductions or snapshots");
     }
+    if (options_.durability != HANARE_DURABILITY_PING_PONG) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED,
+                    "the trapezoid method needs a file that was made for it, or ping-pong");
+    }
     HANARE_TRY_ASSIGN(const Plan plan, make_plan(program, steps, options));
     note(plan, program, steps);
     sys::Mapping memory;

@@ -21,7 +21,7 @@ constexpr uint64_t kStepsInMemory = 64;
 constexpr uint64_t kStepsMax = 1024;
 // A chunk begins by bringing a diamond's planes into the cache again: as long as so many cells of
 // each of them take to be computed (decision 42).
-constexpr double kRestartCost = 0.12;
+constexpr double kRestartCost = 0.05;
 // What of the file's bandwidth is counted on.
 constexpr double kBandwidthShare = 0.75;
 

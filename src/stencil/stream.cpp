@@ -25,30 +25,24 @@ Stream::Stream(const Job& job)
 
 void Stream::make_passes() {
     const uint64_t whole = std::min(job_.plan.steps_per_pass, job_.steps);
-    for (const uint64_t steps : {whole, job_.steps % whole}) {
-        if (steps == 0) continue;
-        Order order;
+    const auto make_order = [&](Order& order, uint64_t steps) {
         order.heights = job_.program.heights(steps);
         order.tiles = tiling_.order(order.heights, job_.plan.lag);
-        orders_.push_back(std::move(order));
+    };
+    make_order(orders_[0], whole);
+    if (job_.steps % whole != 0) make_order(orders_[1], job_.steps % whole);
+    Passes::Options options;
+    options.first_step = job_.first_step;
+    options.steps = job_.steps;
+    options.steps_per_pass = whole;
+    options.heights = &orders_[0].heights;
+    options.last_heights = &orders_[1].heights;
+    // What the next one reads has been written long before.
+    if (is_in_file()) {
+        const int64_t drained = orders_[0].heights.back() + job_.plan.slab + 3 * job_.plan.chunk;
+        options.spacing = round_up_to(std::max(job_.geometry.positions(), drained), job_.plan.slab);
     }
-    int64_t base = 0;
-    for (uint64_t done = 0; done < job_.steps;) {
-        Pass pass;
-        pass.number = passes_.size();
-        pass.first_step = job_.first_step + done;
-        pass.steps = std::min(whole, job_.steps - done);
-        pass.base = base;
-        pass.heights = &order_of(pass).heights;
-        done += pass.steps;
-        // What the next one reads has been written long before.
-        if (is_in_file()) {
-            base += round_up_to(std::max(job_.geometry.positions(),
-                                         pass.height() + job_.plan.slab + 3 * job_.plan.chunk),
-                                job_.plan.slab);
-        }
-        passes_.push_back(pass);
-    }
+    passes_ = Passes(options);
     pass_limit_ = passes_.size();
     done_ = std::vector<std::atomic<uint64_t>>(2 * orders_[0].tiles.size());
 }
@@ -77,7 +71,7 @@ Result<void> Stream::run(RunResult& result) {
     }
     result.io_wait_ns = io_wait_ns_;
     result.passes = passes_done_;
-    for (uint64_t i = 0; i < passes_done_; ++i) result.steps += passes_[i].steps;
+    result.steps = passes_.steps_of(passes_done_);
     return result_;
 }
 
@@ -116,16 +110,16 @@ void Stream::wait_for_done(uint64_t number) {
 
 void Stream::compute(uint64_t number, Executor::Scratch& scratch) {
     uint64_t first = 0;
-    const Pass* pass = &passes_[chunk_.first_pass];
-    if (const uint64_t count = order_of(*pass).tiles.size(); number >= count) {
+    Pass pass = passes_[chunk_.first_pass];
+    if (const uint64_t count = order_of(pass).tiles.size(); number >= count) {
         first = count;
-        ++pass;
+        pass = passes_[chunk_.first_pass + 1];
     }
-    const Tile& tile = order_of(*pass).tiles[number - first];
+    const Tile& tile = order_of(pass).tiles[number - first];
     const auto own = static_cast<uint32_t>(number - first);
     if (tile.left != own) wait_for_done(first + tile.left);
     if (tile.right != own) wait_for_done(first + tile.right);
-    compute_tile(*pass, tile, scratch);
+    compute_tile(pass, tile, scratch);
 }
 
 void Stream::compute_tile(const Pass& pass, const Tile& tile, Executor::Scratch& scratch) const {
@@ -173,7 +167,7 @@ Result<void> Stream::end_chunk() {
             HANARE_TRY(job_.taps->end_chunk(passes_[chunk_.first_pass + i], chunk_.front_end));
         }
     }
-    const Pass& first = passes_[chunk_.first_pass];
+    const Pass first = passes_[chunk_.first_pass];
     if (chunk_.front_end >= first.base + job_.geometry.positions() + first.height()) {
         passes_done_ = first.number + 1;
         if (!is_in_file()) {
@@ -195,12 +189,10 @@ void Stream::end_pass_in_memory(const Pass& pass) {
 
 void Stream::report() {
     if (job_.progress == nullptr || passes_done_ >= pass_limit_) return;
-    const uint64_t done = passes_done_ == 0 ? 0
-                                            : passes_[passes_done_ - 1].first_step +
-                                                  passes_[passes_done_ - 1].steps - job_.first_step;
+    const uint64_t done = passes_.steps_of(passes_done_);
     double steps = static_cast<double>(passes_[chunk_.first_pass].first_step - job_.first_step);
     for (uint64_t i = 0; i < chunk_.passes; ++i) {
-        const Pass& pass = passes_[chunk_.first_pass + i];
+        const Pass pass = passes_[chunk_.first_pass + i];
         const auto all = static_cast<double>(job_.geometry.positions() + pass.height());
         const auto fronts = static_cast<double>(chunk_.front_end - pass.base);
         steps += std::clamp(fronts / all, 0.0, 1.0) * static_cast<double>(pass.steps);

@@ -6,6 +6,7 @@
 // passes follow each other without a gap and StreamIo moves the planes.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -70,8 +71,7 @@ private:
 
     void make_passes();
     const Order& order_of(const Pass& pass) const {
-        return pass.steps == orders_[0].heights.size() / job_.program.stage_count() ? orders_[0]
-                                                                                    : orders_[1];
+        return pass.heights == &orders_[0].heights ? orders_[0] : orders_[1];
     }
     bool is_in_file() const { return job_.storage != nullptr; }
 
@@ -94,8 +94,8 @@ private:
     const Job job_;
     const Tiling tiling_;
     Executor executor_;
-    std::vector<Order> orders_;  // of whole passes, and of the last one
-    std::vector<Pass> passes_;
+    std::array<Order, 2> orders_;  // of whole passes, and of the last one
+    Passes passes_;
     uint64_t pass_limit_ = 0;
     std::unique_ptr<StreamIo> io_;
 

@@ -54,7 +54,7 @@ StreamIo::StreamIo(const Job& job)
       is_ping_pong_(job.storage.header().durability == HANARE_DURABILITY_PING_PONG),
       first_copy_(job.storage.header().copy),
       pass_limit_(job.passes.size()) {
-    for (const Pass& pass : job.passes) height_max_ = std::max(height_max_, pass.height());
+    height_max_ = job.passes[0].height();
     make_lanes();
     const size_t slab_bytes = static_cast<size_t>(job.plan.slab) * job.geometry.position_bytes();
     in_flight_max_ =
@@ -99,8 +99,7 @@ int64_t StreamIo::begin_of(uint64_t slab) const {
 
 // How many slabs begin at or before a position (counted over all passes).
 uint64_t StreamIo::slabs_up_to(int64_t position) const {
-    const auto after = std::ranges::upper_bound(job_.passes, position, {}, &Pass::base);
-    const auto pass = static_cast<uint64_t>(after - job_.passes.begin());
+    const uint64_t pass = job_.passes.begun_at(position);
     if (pass == 0) return 0;
     const int64_t within = position - job_.passes[pass - 1].base;
     const auto begun = static_cast<uint64_t>(within / job_.plan.slab) + 1;
@@ -160,7 +159,7 @@ bool StreamIo::start_transfers() {
 
 void StreamIo::begin(size_t number, uint64_t slab, bool writes) {
     const Lane& lane = lanes_[number];
-    const Pass& pass = job_.passes[pass_of(slab)];
+    const Pass pass = job_.passes[pass_of(slab)];
     const int64_t first = begin_of(slab);
     const int64_t count = std::min(job_.plan.slab, job_.geometry.stored_positions() - first);
     const size_t position_bytes = job_.geometry.position_bytes();
@@ -208,7 +207,7 @@ bool StreamIo::commit_passes() {
     for (const Lane& lane : lanes_) {
         if (lane.is_written && lane.writes.done() < (pass + 1) * slabs_) return false;
     }
-    const Pass& whole = job_.passes[pass];
+    const Pass whole = job_.passes[pass];
     const auto copy = static_cast<uint32_t>((first_copy_ + pass + 1) % 2);
     const Result<void> committed = job_.storage.commit(whole.first_step + whole.steps, copy, false);
     if (!committed) {
@@ -224,7 +223,7 @@ bool StreamIo::ends_in_other(const Lane& lane, int64_t position) const {
     if (!lane.is_written || !job_.program.is_doubled(lane.field)) return false;
     const uint64_t begun = slabs_up_to(position);
     if (begun == 0) return false;
-    const Pass& pass = job_.passes[pass_of(begun - 1)];
+    const Pass pass = job_.passes[pass_of(begun - 1)];
     return (job_.executor.ring_after(lane.field, pass.steps) == 1) == (lane.level == 0);
 }
 
@@ -255,7 +254,7 @@ void StreamIo::publish() {
 bool StreamIo::is_finished() const {
     const uint64_t limit = pass_limit_.load(std::memory_order_acquire);
     if (is_ping_pong_ && committed_.load(std::memory_order_relaxed) < limit) return false;
-    const Pass& last = job_.passes[limit - 1];
+    const Pass last = job_.passes[limit - 1];
     const int64_t fronts = last.base + job_.geometry.positions() + last.height();
     if (computed_.load(std::memory_order_acquire) * job_.plan.chunk < fronts) return false;
     return std::ranges::all_of(lanes_, [&](const Lane& lane) {

@@ -34,7 +34,7 @@ public:
         const Program& program;
         const Executor& executor;
         const std::vector<FieldRings>& rings;
-        const std::vector<Pass>& passes;
+        const Passes& passes;
         const Plan& plan;
     };
 

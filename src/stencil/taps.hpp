@@ -12,21 +12,12 @@
 
 #include "base/result.hpp"
 #include "stencil/geometry.hpp"
+#include "stencil/passes.hpp"
 #include "stencil/program.hpp"
 #include "stencil/snapshots.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::stencil {
-
-// The part of a pass that is needed to know what belongs to a chunk.
-struct Pass {
-    uint64_t number = 0;
-    uint64_t first_step = 0;  // the grid's step when it begins
-    uint64_t steps = 0;
-    int64_t base = 0;  // what its first position is counted as
-    const std::vector<int64_t>* heights = nullptr;
-    int64_t height() const { return heights->back(); }
-};
 
 struct TapOptions {
     uint64_t run_first_step = 0;

@@ -46,10 +46,10 @@ private:
 }  // namespace
 
 void run_on(uint32_t threads, bool is_pinned, const std::function<void()>& body) {
-    const sys::SignalBlock block;  // the threads inherit it
     std::vector<std::jthread> others;
     others.reserve(threads);
     try {
+        const sys::SignalBlock block;  // the threads inherit it
         for (uint32_t i = 1; i < threads; ++i) {
             others.emplace_back([&body, is_pinned, i] {
                 const Pin pin(is_pinned, i);

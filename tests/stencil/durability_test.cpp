@@ -226,7 +226,9 @@ TEST_F(DurabilityTest, AFailedWriteEndsTheRunAndThePassBeforeStays) {
             const rlimit limit = {30 * 4096, 30 * 4096};
             setrlimit(RLIMIT_FSIZE, &limit);
             const hanare_status status = run(grid.get(), 9, 3);
-            if (status != HANARE_STATUS_STORE_FULL) std::fprintf(stderr, "%d %s\n", status, last_error().c_str());
+            if (status != HANARE_STATUS_STORE_FULL) {
+                std::fprintf(stderr, "%d %s\n", status, last_error().c_str());
+            }
             // It says so again.
             const hanare_status after = run(grid.get(), 9, 3);
             const bool is_right = durability == HANARE_DURABILITY_PING_PONG
