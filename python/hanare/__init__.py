@@ -8,6 +8,9 @@ Arrays are ordinary NumPy arrays, whose memory is far: what is used is in local 
 a store, which is a file, or memory servers.  `hanare.Pool` says how much and where; the functions
 here use a pool with all defaults, `default_pool()`.
 
+`hanare.Grid` and `hanare.stencil` are for stencil computations on grids larger than memory, which
+are read and written once for many time steps.
+
 System calls may be given far arrays, too, so that ``a.tofile(file)`` and sockets work, unless
 `system_calls_are_caught()` says otherwise.
 """
@@ -25,12 +28,19 @@ from ._errors import ArgumentError, Error, NoRoomError, StoreError  # noqa: E402
 from ._native import version as _version  # noqa: E402
 from ._pool import Pool, default_pool  # noqa: E402
 from ._run import RunResult, run  # noqa: E402
+from ._stencil._field import Field  # noqa: E402
+from ._stencil._grid import Grid  # noqa: E402
+from ._stencil._results import (GridRun, Progress, RunStatistics, Snapshots,  # noqa: E402
+                                Source)
+from ._stencil._source import StencilError  # noqa: E402
+from ._stencil._stencil import Stencil, kernel, kernel_signature, stencil  # noqa: E402
 
 __version__ = _version()
 __all__ = [
-    "ArgumentError", "Error", "NoRoomError", "Pool", "RunResult", "StoreError", "asarray",
-    "default_pool", "empty", "from_file", "full", "load", "ones", "run", "save",
-    "system_calls_are_caught", "zeros",
+    "ArgumentError", "Error", "Field", "Grid", "GridRun", "NoRoomError", "Pool", "Progress",
+    "RunResult", "RunStatistics", "Snapshots", "Source", "Stencil", "StencilError", "StoreError",
+    "asarray", "default_pool", "empty", "from_file", "full", "kernel", "kernel_signature", "load",
+    "ones", "run", "save", "stencil", "system_calls_are_caught", "zeros",
 ]
 
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "grid.hpp"
 #include "hanare/hanare.hpp"
 
 namespace nb = nanobind;
@@ -155,6 +156,8 @@ NB_MODULE(_native, module) {
         .def("pin", &Pool::pin, nb::arg("address"), nb::arg("bytes"), nb::arg("writes"))
         .def("unpin", &Pool::unpin, nb::arg("address"), nb::arg("bytes"))
         .def("stats", &Pool::stats, nb::arg("address"));
+
+    define_grids(module);
 
     module.attr("READ_AHEAD_OFF") = HANARE_READ_AHEAD_OFF;
     nb::dict advices;

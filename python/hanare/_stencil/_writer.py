@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what is computed to C.
+
+A kernel goes over the rows of its box, and over the cells of each row with unit stride, by vectors.
+What that takes (measured: docs/stencil.md):
+
+- Stores begin at multiples of a vector's size: with fixed boundaries rows begin one cell or more
+  behind one, and then every access but a few would touch two cache lines.  What is before, and what
+  is left at the end, are vectors of their own that overlap with others; where a cell may not be
+  computed twice, since it is changed in place, they are single cells.
+- Where rows next to each other have many loads in common, two are computed at a time.
+
+Every cell is computed by the same operations, in the same order, wherever it is in a box.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from ._nodes import Node, Stage
+
+CHUNK = 512  # cells whose terms of reductions are kept before they are summed
+_JAM_SAVES = 0.2  # of all loads, to make two rows at a time worth it
+_DEPTH_MAX = 12  # of brackets
+
+PRELUDE = """\
+#include <stdint.h>
+#include <math.h>
+#ifndef HANARE_STENCIL_H
+#define HANARE_STENCIL_H
+typedef struct hanare_stencil_box {
+    const void *const *in;
+    void *const *out;
+    int64_t row_stride, rows, columns, step, z, y, x;
+    double *reduction;
+    void *user;
+} hanare_stencil_box;
+typedef void (*hanare_stencil_kernel)(const hanare_stencil_box *box);
+#endif
+"""
+
+# Terms of a row, eight sums side by side, then these: always in this order.
+_REDUCTIONS = {
+    "sum": ("0.0", "a + b"),
+    "max": ("-INFINITY", "(b > a || b != b) ? b : a"),
+    "min": ("INFINITY", "(b < a || b != b) ? b : a"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What C is written for."""
+
+    single: bool  # float, else double
+    vector_bytes: int = 64
+    fast_math: bool = False
+
+    @property
+    def vector_cells(self) -> int:
+        return self.vector_bytes // (4 if self.single else 8)
+
+
+def reads_of(stage: Stage, two_levels: Mapping[str, bool]) -> dict[str, int]:
+    """Fields and radii that are asked for: the level before is only there beside a radius > 0."""
+    reads = dict(stage.reads)
+    for field in stage.before:
+        reads[field] = max(reads.get(field, 0), 1)
+    return reads
+
+
+class Writer:
+    """Writes one stage; reads and writes are in the order of its kernel's pointers."""
+
+    def __init__(self, stage: Stage, function: str, dimensions: int, reads: Mapping[str, int],
+                 target: Target) -> None:
+        self.stage = stage
+        self.function = function
+        self.three = dimensions == 3
+        self.reads = reads
+        self.target = target
+        self.suffix = "f" if target.single else ""
+        self.uses: dict[int, int] = {}
+        for node in stage.nodes:
+            for part in node.parts:
+                self.uses[id(part)] = self.uses.get(id(part), 0) + 1
+        for node in stage.writes.values():
+            self.uses[id(node)] = self.uses.get(id(node), 0) + 1
+        self.inputs: dict[tuple[str, int], int] = {}
+        at = 0
+        for field, radius in reads.items():
+            for offset in range(-radius, radius + 1):
+                self.inputs[field, offset] = at
+                at += 1
+        self.in_place = any(reads.get(field) == 0 for field in stage.writes) or bool(stage.before)
+
+    def text(self) -> str:
+        if self.stage.reductions:
+            return self._cells(1) + self._reducing()
+        rows = self._rows_at_a_time()
+        loops = [self._loop(count) for count in sorted({rows, 1}, reverse=True)]
+        return ("".join(self._cells(count) + self._row(count) for count in sorted({rows, 1}))
+                + f"void {self.function}(const hanare_stencil_box *box)\n{{\n"
+                  "    int64_t i = 0;\n" + "".join(loops) + "}\n")
+
+    # Rows.
+
+    def _loads(self, rows: int) -> int:
+        found = set()
+        for row in range(rows):
+            for node in self.stage.nodes:
+                if node.kind == "cell":
+                    found.add(self._place(node, row))
+        return len(found)
+
+    def _rows_at_a_time(self) -> int:
+        if not self.three:
+            return 1
+        one, two = self._loads(1), self._loads(2)
+        return 2 if one > 0 and 1 - two / (2 * one) >= _JAM_SAVES else 1
+
+    def _place(self, node: Node, row: int) -> tuple[int, int, int]:
+        """Number of the pointer, rows and columns from there."""
+        field, offsets = node.value  # type: ignore[misc]
+        offsets = offsets or (0,) * (3 if self.three else 2)
+        y = offsets[1] + row if self.three else 0
+        return self.inputs[field, offsets[0]], y, offsets[-1]
+
+    def _loop(self, rows: int) -> str:
+        return (f"    for (; i + {rows - 1} < box->rows; i += {rows}) row_{rows}_{self.function}"
+                "(box, i);\n")
+
+    def _row(self, rows: int) -> str:
+        """Head, body and tail of a row."""
+        cells = f"cells_{rows}_{self.function}"
+        width = self.target.vector_cells
+        align = (f"    const int64_t n = box->columns;\n    const T *const to = (const T *)box->out[0]"
+                 " + i * box->row_stride;\n"
+                 f"    int64_t h = (int64_t)(-(uintptr_t)to / sizeof(T)) & {width - 1};\n")
+        if self.in_place:
+            body = (align + "    if (h > n) h = n;\n"
+                    f"    if (h > 0) {cells}(box, i, 0, h);\n    {cells}(box, i, h, n);\n")
+        else:
+            body = (align + f"    if (n < {2 * width}) {{\n        {cells}(box, i, 0, n);\n"
+                    "        return;\n    }\n"
+                    f"    if (h > 0) {cells}(box, i, 0, {width});\n"
+                    f"    const int64_t e = h + ((n - h) & -(int64_t){width});\n"
+                    f"    {cells}(box, i, h, e);\n"
+                    f"    if (e < n) {cells}(box, i, n - {width}, n);\n")
+        return (f"static inline __attribute__((always_inline)) void row_{rows}_{self.function}("
+                f"const hanare_stencil_box *box, int64_t i)\n{{\n{body}}}\n")
+
+    def _cells(self, rows: int) -> str:
+        """Cells `from` to `to` of a row, or of several."""
+        stage = self.stage
+        lines = ["const int64_t s = box->row_stride;"]
+        used = {self._place(node, 0)[0] for node in stage.nodes if node.kind == "cell"}
+        lines += [f"const T *const p{number} = (const T *)box->in[{number}] + i * s;"
+                  for number in sorted(used)]
+        lines += [f"T *const q{number} = (T *)box->out[{number}] + i * s;"
+                  for number in range(len(stage.writes))]
+        for node in stage.nodes:
+            if node.kind == "place" and node.value in ("step", "z"):
+                lines.append(f"const T {node.value} = (T)box->{node.value};")
+        lines += ["(void)s;", "#pragma omp simd", "for (int64_t j = from; j < to; ++j) {"]
+        emitted = _Cells(self, rows).lines()
+        lines += ["    " + line for line in emitted] + ["}"]
+        terms = "".join(f", T *terms_{number}" for number in range(len(stage.reductions)))
+        return (f"static inline __attribute__((always_inline)) void cells_{rows}_{self.function}("
+                f"const hanare_stencil_box *box, int64_t i, int64_t from, int64_t to{terms})\n{{\n"
+                + "".join(line + "\n" if line.startswith("#") else f"    {line}\n"
+                          for line in lines) + "}\n")
+
+    def _reducing(self) -> str:
+        numbers = range(len(self.stage.reductions))
+        lines = [f"    T terms_{number}[{CHUNK}];" for number in numbers]
+        lines += ["    for (int64_t i = 0; i < box->rows; ++i) {"]
+        for number, reduction in zip(numbers, self.stage.reductions):
+            lines.append(f"        double a{number} = {_REDUCTIONS[reduction.kind][0]};")
+        names = "".join(f", terms_{number}" for number in numbers)
+        lines += [f"        for (int64_t from = 0; from < box->columns; from += {CHUNK}) {{",
+                  f"            int64_t n = box->columns - from < {CHUNK} ? box->columns - from : "
+                  f"{CHUNK};",
+                  f"            cells_1_{self.function}(box, i, from, from + n{names});"]
+        lines += [f"            a{number} = fold_{reduction.kind}(a{number}, terms_{number}, n);"
+                  for number, reduction in zip(numbers, self.stage.reductions)]
+        lines += ["        }"]
+        for number, reduction in zip(numbers, self.stage.reductions):
+            lines.append(f"        {{ const double a = box->reduction[{number}], b = a{number};"
+                         f" box->reduction[{number}] = {_REDUCTIONS[reduction.kind][1]}; }}")
+        return (f"void {self.function}(const hanare_stencil_box *box)\n{{\n"
+                + "\n".join(lines) + "\n    }\n}\n")
+
+
+class _Cells:
+    """The statements for one cell, of one row or of several next to each other."""
+
+    def __init__(self, writer: Writer, rows: int) -> None:
+        self.writer = writer
+        self.rows = rows
+        self.out: list[str] = []
+        self.loads: dict[tuple[int, int, int], str] = {}
+        self.count = 0
+
+    def lines(self) -> list[str]:
+        stage = self.writer.stage
+        results = [self._row(row) for row in range(self.rows)]
+        for row, texts in enumerate(results):
+            for number, node in enumerate(stage.writes.values()):
+                self.out.append(f"q{number}[j{_rows_down(row)}] = {texts[id(node)]};")
+            for number, reduction in enumerate(stage.reductions):
+                self.out.append(f"terms_{number}[j - from] = {texts[id(reduction.term)]};")
+        return self.out
+
+    def _temporary(self, text: str, kind: str = "T") -> str:
+        name = f"t{self.count}"
+        self.count += 1
+        self.out.append(f"const {kind} {name} = {text};")
+        return name
+
+    def _row(self, row: int) -> dict[int, str]:
+        texts: dict[int, str] = {}
+        depths: dict[int, int] = {}
+        roots = {id(node) for node in self.writer.stage.writes.values()}
+        roots |= {id(reduction.term) for reduction in self.writer.stage.reductions}
+        for node in self.writer.stage.nodes:
+            text, depth = self._text(node, row, texts), 0
+            if node.parts:
+                depth = 1 + max(depths[id(part)] for part in node.parts)
+                if (self.writer.uses.get(id(node), 0) > 1 or depth > _DEPTH_MAX
+                        or id(node) in roots or node.kind in ("where", "call")):
+                    text = self._temporary(text, "int" if node.is_condition else "T")
+                    depth = 0
+            texts[id(node)], depths[id(node)] = text, depth
+        return texts
+
+    def _text(self, node: Node, row: int, texts: Mapping[int, str]) -> str:
+        parts = [texts[id(part)] for part in node.parts]
+        if node.kind == "number":
+            return _number(node.value)  # type: ignore[arg-type]
+        if node.kind == "cell":
+            return self._load(self.writer._place(node, row))
+        if node.kind == "before":
+            at = list(self.writer.stage.writes).index(node.value)  # type: ignore[arg-type]
+            return self._load_before(at, row)
+        if node.kind == "place":
+            return {"x": "(T)(box->x + j)", "y": f"(T)(box->y + i + {row})"}.get(
+                node.value, str(node.value))  # type: ignore[arg-type]
+        if node.kind == "negate":
+            return f"(-{parts[0]})"
+        if node.kind == "binary":
+            return self._binary(node, parts, texts)
+        if node.kind == "compare":
+            return f"({parts[0]} {node.value} {parts[1]})"
+        if node.kind == "logic":
+            if node.value == "not":
+                return f"(!{parts[0]})"
+            return f"({parts[0]} {'&' if node.value == 'and' else '|'} {parts[1]})"
+        if node.kind == "where":
+            # Both are computed, whatever the condition: no branches within vectors.
+            yes, no = (part if part.isidentifier() or part.startswith("((T)") else
+                       self._temporary(part) for part in parts[1:])
+            return f"({parts[0]} ? {yes} : {no})"
+        return f"__builtin_{node.value}{self.writer.suffix}({', '.join(parts)})"
+
+    def _binary(self, node: Node, parts: list[str], texts: Mapping[int, str]) -> str:
+        left, right = parts
+        if self.writer.target.fast_math:
+            for product, other, at in ((node.parts[1], left, 1), (node.parts[0], right, 0)):
+                if (node.value in ("+", "-") and product.kind == "binary" and product.value == "*"
+                        and self.writer.uses.get(id(product), 0) == 1
+                        and texts[id(product)].startswith("(")):
+                    a, b = (texts[id(part)] for part in product.parts)
+                    if node.value == "-" and at == 1:
+                        a = f"(-{a})"
+                    elif node.value == "-":
+                        other = f"(-{other})"
+                    return f"__builtin_fma{self.writer.suffix}({a}, {b}, {other})"
+            divisor = node.parts[1]
+            if node.value == "/" and divisor.kind == "number" and divisor.value != 0:
+                return f"({left} * ((T)1 / {right}))"
+        return f"({left} {node.value} {right})"
+
+    def _load(self, place: tuple[int, int, int]) -> str:
+        if place not in self.loads:
+            pointer, y, x = place
+            column = f"j + ({x})" if x else "j"
+            self.loads[place] = self._temporary(f"p{pointer}[{column}{_rows_down(y)}]")
+        return self.loads[place]
+
+    def _load_before(self, at: int, row: int) -> str:
+        place = (-1 - at, row, 0)
+        if place not in self.loads:
+            self.loads[place] = self._temporary(f"q{at}[j{_rows_down(row)}]")
+        return self.loads[place]
+
+
+def _rows_down(rows: int) -> str:
+    return f" + ({rows}) * s" if rows else ""
+
+
+def _number(value: float) -> str:
+    if value != value:
+        return "((T)NAN)"
+    if value in (float("inf"), float("-inf")):
+        return "((T)INFINITY)" if value > 0 else "((T)-INFINITY)"
+    return f"((T){value.hex()})"
+
+
+def program(stages: list[Writer], target: Target) -> str:
+    """A whole source file."""
+    kinds = sorted({reduction.kind for writer in stages for reduction in writer.stage.reductions})
+    folds = ""
+    for kind in kinds:
+        start, step = _REDUCTIONS[kind]
+        folds += (
+            f"static double fold_{kind}(double a, const T *terms, int64_t n)\n{{\n"
+            f"    double lane[8] = {{{', '.join([start] * 8)}}};\n    int64_t j = 0;\n"
+            "    for (; j + 8 <= n; j += 8)\n        for (int k = 0; k < 8; ++k) {\n"
+            f"            const double a = lane[k], b = (double)terms[j + k]; lane[k] = {step};\n"
+            "        }\n"
+            "    for (int k = 0; j < n; ++j, ++k) {\n"
+            f"        const double a = lane[k], b = (double)terms[j]; lane[k] = {step};\n    }}\n"
+            "    for (int w = 4; w > 0; w /= 2)\n        for (int k = 0; k < w; ++k) {\n"
+            f"            const double a = lane[k], b = lane[k + w]; lane[k] = {step};\n"
+            "        }\n"
+            f"    const double b = lane[0];\n    return {step};\n}}\n")
+    return (PRELUDE + f"typedef {'float' if target.single else 'double'} T;\n" + folds
+            + "".join(writer.text() for writer in stages))
