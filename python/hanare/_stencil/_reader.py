@@ -367,7 +367,10 @@ class Reader(Calls):
         if reduction is not None:
             self.reduce(target, reduction, value)  # type: ignore[arg-type]
             return
-        self.store(target, self.value(value))
+        given = self.value(value)
+        if isinstance(given, (FieldName, Pending)):
+            given = self.as_number(value, given)
+        self.store(target, given)
 
     def _written_name(self, target: ast.Subscript) -> ast.Name:
         items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
