@@ -213,7 +213,7 @@ class _KernelPart:
                 raise StencilError(f"the kernel's text has no function {self.function!r} (that is "
                                    "not static)") from None
             address = ctypes.cast(found, ctypes.c_void_p).value or 0
-            self.keeps = library
+            self.keeps = (self.keeps, library)
         return BoundStage(address, self.user, tuple(self.reads.items()), self.writes,
                           tuple(self.reductions.items()))
 
@@ -331,10 +331,11 @@ def kernel(code: str | int | Any, *, reads: Mapping[str, int], writes: Sequence[
             raise bad_argument(f"reductions[{name!r}]", kind, "is unknown", "'sum', 'max', 'min'")
     address: int | None = None
     text: str | None = None
+    keeps: object = code
     if isinstance(code, str):
         text = code
     elif isinstance(getattr(code, "address", None), int):
-        address = code.address
+        address, text, user, keeps = _numba_part(code, user)
     elif isinstance(code, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         address = ctypes.cast(code, ctypes.c_void_p).value
     elif isinstance(code, int) and not isinstance(code, bool):
@@ -345,31 +346,54 @@ def kernel(code: str | int | Any, *, reads: Mapping[str, int], writes: Sequence[
     if text is None and not address:
         raise bad_argument("code", code, "is no address", "one of a function")
     return Stencil([_KernelPart(address, text, function, reads, writes, reductions or {}, user,
-                                code)])
+                                keeps)])
 
 
 def kernel_signature(dtype: Any = "float64") -> Any:
-    """The signature of kernels for ``numba.cfunc``: ``void(pointer to the box)``.
+    """The signature of kernels for ``numba.cfunc``.
 
     >>> @numba.cfunc(hanare.kernel_signature("float64"))
-    ... def kernel(box):
-    ...     b = box[0]
-    ...     for i in range(b.rows):
-    ...         for j in range(b.columns): ...    # b.input[k][...], b.output[0][...]
+    ... def kernel(inputs, outputs, row_stride, rows, columns, step, z, y, x, reduction, user):
+    ...     for i in range(rows):
+    ...         for j in range(numba.uint64(i * row_stride), numba.uint64(i * row_stride + columns)):
+    ...             outputs[0][j] = 0.5 * (inputs[0][j] + inputs[2][j])
 
-    The members are those of ``hanare_stencil_box``; ``in`` and ``out`` are called ``input`` and
-    ``output``, since the first is a word of Python.  Indices that are unsigned (``numba.uint64``)
-    make loops that vectorise.
+    The arguments are the members of ``hanare_stencil_box`` (``hanare/stencil.h``); ``inputs[k]`` and
+    ``outputs[k]`` point to cells.  Indices without sign make loops that vectorise.
     """
     from numba import types
 
     element = types.float32 if is_single(dtype) else types.float64
-    pointers = types.CPointer(types.CPointer(element))
-    members = [("input", pointers), ("output", pointers)]
-    members += [(name, types.int64) for name in ("row_stride", "rows", "columns", "step", "z", "y",
-                                                 "x")]
-    members += [("reduction", types.CPointer(types.float64)), ("user", types.voidptr)]
-    return types.void(types.CPointer(types.Record.make_c_struct(members)))
+    cells = types.CPointer(types.CPointer(element))
+    return types.void(cells, cells, *[types.int64] * 7, types.CPointer(types.float64),
+                      types.voidptr)
+
+
+# Calls a function that takes the members of a box.
+_SPREAD = """
+struct spread { void (*function)(const void *const *, void *const *, int64_t, int64_t, int64_t,
+                                 int64_t, int64_t, int64_t, int64_t, double *, void *);
+                void *user; };
+void kernel(const hanare_stencil_box *b)
+{
+    const struct spread *to = (const struct spread *)b->user;
+    to->function(b->in, b->out, b->row_stride, b->rows, b->columns, b->step, b->z, b->y, b->x,
+                 b->reduction, to->user);
+}
+"""
+_SPREAD_ARGUMENTS = 11
+
+
+def _numba_part(code: Any, user: int) -> tuple[int | None, str | None, int, object]:
+    """Address, or text, of the kernel that calls a cfunc, what its user is, and what keeps that."""
+    arguments = getattr(getattr(code, "_sig", None), "args", ())
+    if len(arguments) == 1:  # the box itself
+        return code.address, None, user, code
+    if len(arguments) != _SPREAD_ARGUMENTS:
+        raise bad_argument("code", code, f"takes {len(arguments)} arguments",
+                           "a numba.cfunc of hanare.kernel_signature()")
+    pair = (ctypes.c_void_p * 2)(code.address, user)
+    return None, _SPREAD, ctypes.addressof(pair), (code, pair)
 
 
 def is_single(dtype: Any) -> bool:
