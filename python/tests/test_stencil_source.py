@@ -92,7 +92,7 @@ def test_rows_two_at_a_time(rows):
     array = random_planes()
     u = cells_of(array, rows=rows)
     text = "u = sum(u[a,b,c] for a in range(-1,2) for b in range(-1,2) for c in range(-1,2)) / 27"
-    assert "row_2_" in hanare.stencil(text).c_source()
+    assert "span_2_" in hanare.stencil(text).c_source()
     (got,), _ = compute(text, {"u": array}, rows=rows)
     want = None
     for a in range(-1, 2):

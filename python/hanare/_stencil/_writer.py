@@ -39,12 +39,49 @@ typedef void (*hanare_stencil_kernel)(const hanare_stencil_box *box);
 #endif
 """
 
-# Terms of a row, eight sums side by side, then these: always in this order.
+# What a reduction begins with, and one step of it: of two numbers, and of eight pairs.  What is no
+# number stays.
 _REDUCTIONS = {
-    "sum": ("0.0", "a + b"),
-    "max": ("-INFINITY", "(b > a || b != b) ? b : a"),
-    "min": ("INFINITY", "(b < a || b != b) ? b : a"),
+    "sum": ("0.0", "a + b", "a + b"),
+    "max": ("-INFINITY", "(b > a || b != b) ? b : a", "chosen((b > a) | (b != b), b, a)"),
+    "min": ("INFINITY", "(b < a || b != b) ? b : a", "chosen((b < a) | (b != b), b, a)"),
 }
+
+# Terms of a row are reduced to eight side by side, then these: always in this order.
+_LANES = """\
+typedef double lanes __attribute__((vector_size(64)));
+typedef int64_t masks __attribute__((vector_size(64)));
+typedef T eight __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T))));
+static inline lanes chosen(masks which, lanes yes, lanes no)
+{
+    return (lanes)(((masks)yes & which) | ((masks)no & ~which));
+}
+"""
+
+_FOLD = """\
+static double fold_{kind}(double value, const T *terms, int64_t n)
+{{
+    lanes sides = {{{start}}};
+    int64_t j = 0;
+    for (; j + 8 <= n; j += 8) {{
+        const lanes a = sides, b = __builtin_convertvector(*(const eight *)(terms + j), lanes);
+        sides = {eight};
+    }}
+    double lane[8];
+    for (int k = 0; k < 8; ++k) lane[k] = sides[k];
+    for (int k = 0; j < n; ++j, ++k) {{
+        const double a = lane[k], b = (double)terms[j];
+        lane[k] = {one};
+    }}
+    for (int w = 4; w > 0; w /= 2)
+        for (int k = 0; k < w; ++k) {{
+            const double a = lane[k], b = lane[k + w];
+            lane[k] = {one};
+        }}
+    const double a = value, b = lane[0];
+    return {one};
+}}
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,10 +132,10 @@ class Writer:
 
     def text(self) -> str:
         if self.stage.reductions:
-            return self._cells(1) + self._reducing()
+            return self._cells(1) + self._span(1) + self._reducing()
         rows = self._rows_at_a_time()
         loops = [self._loop(count) for count in sorted({rows, 1}, reverse=True)]
-        return ("".join(self._cells(count) + self._row(count) for count in sorted({rows, 1}))
+        return ("".join(self._cells(count) + self._span(count) for count in sorted({rows, 1}))
                 + f"void {self.function}(const hanare_stencil_box *box)\n{{\n"
                   "    int64_t i = 0;\n" + "".join(loops) + "}\n")
 
@@ -126,28 +163,41 @@ class Writer:
         return self.inputs[field, offsets[0]], y, offsets[-1]
 
     def _loop(self, rows: int) -> str:
-        return (f"    for (; i + {rows - 1} < box->rows; i += {rows}) row_{rows}_{self.function}"
-                "(box, i);\n")
+        return (f"    for (; i + {rows - 1} < box->rows; i += {rows}) span_{rows}_{self.function}"
+                "(box, i, 0, box->columns);\n")
 
-    def _row(self, rows: int) -> str:
-        """Head, body and tail of a row."""
-        cells = f"cells_{rows}_{self.function}"
+    def _terms(self, named: bool) -> str:
+        """Parameters, or arguments, for the terms of reductions: `base` is the first one's column."""
+        if not self.stage.reductions:
+            return ""
+        kinds = ("int64_t ", "T *") if named else ("", "")
+        return f", {kinds[0]}base" + "".join(f", {kinds[1]}terms_{number}"
+                                             for number in range(len(self.stage.reductions)))
+
+    def _span(self, rows: int) -> str:
+        """Head, body and tail of a row, or of a part of it."""
         width = self.target.vector_cells
-        align = (f"    const int64_t n = box->columns;\n    const T *const to = (const T *)box->out[0]"
-                 " + i * box->row_stride;\n"
-                 f"    int64_t h = (int64_t)(-(uintptr_t)to / sizeof(T)) & {width - 1};\n")
+
+        def cells(begin: str, end: str) -> str:
+            return (f"cells_{rows}_{self.function}(box, i, {begin}, {end}"
+                    f"{self._terms(False)});\n")
+        body = ("    const T *const to = (const T *)box->out[0] + i * box->row_stride + begin;\n"
+                "    const int64_t n = end - begin;\n"
+                f"    int64_t h = (int64_t)(-(uintptr_t)to / sizeof(T)) & {width - 1};\n")
         if self.in_place:
-            body = (align + "    if (h > n) h = n;\n"
-                    f"    if (h > 0) {cells}(box, i, 0, h);\n    {cells}(box, i, h, n);\n")
+            body += ("    if (h > n) h = n;\n"
+                     f"    if (h > 0) {cells('begin', 'begin + h')}"
+                     f"    {cells('begin + h', 'end')}")
         else:
-            body = (align + f"    if (n < {2 * width}) {{\n        {cells}(box, i, 0, n);\n"
-                    "        return;\n    }\n"
-                    f"    if (h > 0) {cells}(box, i, 0, {width});\n"
-                    f"    const int64_t e = h + ((n - h) & -(int64_t){width});\n"
-                    f"    {cells}(box, i, h, e);\n"
-                    f"    if (e < n) {cells}(box, i, n - {width}, n);\n")
-        return (f"static inline __attribute__((always_inline)) void row_{rows}_{self.function}("
-                f"const hanare_stencil_box *box, int64_t i)\n{{\n{body}}}\n")
+            body += (f"    if (n < {2 * width}) {{\n        {cells('begin', 'end')}"
+                     "        return;\n    }\n"
+                     f"    if (h > 0) {cells('begin', f'begin + {width}')}"
+                     f"    const int64_t e = begin + h + ((n - h) & -(int64_t){width});\n"
+                     f"    {cells('begin + h', 'e')}"
+                     f"    if (e < end) {cells(f'end - {width}', 'end')}")
+        return (f"static inline __attribute__((always_inline)) void span_{rows}_{self.function}("
+                f"const hanare_stencil_box *box, int64_t i, int64_t begin, int64_t end"
+                f"{self._terms(True)})\n{{\n{body}}}\n")
 
     def _cells(self, rows: int) -> str:
         """Cells `from` to `to` of a row, or of several."""
@@ -164,9 +214,8 @@ class Writer:
         lines += ["(void)s;", "#pragma omp simd", "for (int64_t j = from; j < to; ++j) {"]
         emitted = _Cells(self, rows).lines()
         lines += ["    " + line for line in emitted] + ["}"]
-        terms = "".join(f", T *terms_{number}" for number in range(len(stage.reductions)))
         return (f"static inline __attribute__((always_inline)) void cells_{rows}_{self.function}("
-                f"const hanare_stencil_box *box, int64_t i, int64_t from, int64_t to{terms})\n{{\n"
+                f"const hanare_stencil_box *box, int64_t i, int64_t from, int64_t to{self._terms(True)})\n{{\n"
                 + "".join(line + "\n" if line.startswith("#") else f"    {line}\n"
                           for line in lines) + "}\n")
 
@@ -176,11 +225,11 @@ class Writer:
         lines += ["    for (int64_t i = 0; i < box->rows; ++i) {"]
         for number, reduction in zip(numbers, self.stage.reductions):
             lines.append(f"        double a{number} = {_REDUCTIONS[reduction.kind][0]};")
-        names = "".join(f", terms_{number}" for number in numbers)
-        lines += [f"        for (int64_t from = 0; from < box->columns; from += {CHUNK}) {{",
-                  f"            int64_t n = box->columns - from < {CHUNK} ? box->columns - from : "
+        lines += [f"        for (int64_t base = 0; base < box->columns; base += {CHUNK}) {{",
+                  f"            int64_t n = box->columns - base < {CHUNK} ? box->columns - base : "
                   f"{CHUNK};",
-                  f"            cells_1_{self.function}(box, i, from, from + n{names});"]
+                  f"            span_1_{self.function}(box, i, base, base + n"
+                  f"{self._terms(False)});"]
         lines += [f"            a{number} = fold_{reduction.kind}(a{number}, terms_{number}, n);"
                   for number, reduction in zip(numbers, self.stage.reductions)]
         lines += ["        }"]
@@ -208,7 +257,7 @@ class _Cells:
             for number, node in enumerate(stage.writes.values()):
                 self.out.append(f"q{number}[j{_rows_down(row)}] = {texts[id(node)]};")
             for number, reduction in enumerate(stage.reductions):
-                self.out.append(f"terms_{number}[j - from] = {texts[id(reduction.term)]};")
+                self.out.append(f"terms_{number}[j - base] = {texts[id(reduction.term)]};")
         return self.out
 
     def _temporary(self, text: str, kind: str = "T") -> str:
@@ -309,20 +358,9 @@ def _number(value: float) -> str:
 def program(stages: list[Writer], target: Target) -> str:
     """A whole source file."""
     kinds = sorted({reduction.kind for writer in stages for reduction in writer.stage.reductions})
-    folds = ""
+    folds = _LANES if kinds else ""
     for kind in kinds:
-        start, step = _REDUCTIONS[kind]
-        folds += (
-            f"static double fold_{kind}(double a, const T *terms, int64_t n)\n{{\n"
-            f"    double lane[8] = {{{', '.join([start] * 8)}}};\n    int64_t j = 0;\n"
-            "    for (; j + 8 <= n; j += 8)\n        for (int k = 0; k < 8; ++k) {\n"
-            f"            const double a = lane[k], b = (double)terms[j + k]; lane[k] = {step};\n"
-            "        }\n"
-            "    for (int k = 0; j < n; ++j, ++k) {\n"
-            f"        const double a = lane[k], b = (double)terms[j]; lane[k] = {step};\n    }}\n"
-            "    for (int w = 4; w > 0; w /= 2)\n        for (int k = 0; k < w; ++k) {\n"
-            f"            const double a = lane[k], b = lane[k + w]; lane[k] = {step};\n"
-            "        }\n"
-            f"    const double b = lane[0];\n    return {step};\n}}\n")
+        start, one, eight = _REDUCTIONS[kind]
+        folds += _FOLD.format(kind=kind, start=", ".join([start] * 8), one=one, eight=eight)
     return (PRELUDE + f"typedef {'float' if target.single else 'double'} T;\n" + folds
             + "".join(writer.text() for writer in stages))
