@@ -24,6 +24,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <set>
@@ -258,17 +260,29 @@ inline double neutral(int kind) {
     return kind == HANARE_REDUCTION_MAX ? -infinity : infinity;
 }
 
+typedef double Lanes __attribute__((vector_size(8 * sizeof(double))));
+
 /* In one order, whatever a compiler makes of it: eight side by side, then these. */
 template <int kind, typename T>
 double folded(double value, const T* terms, std::int64_t count) {
-    double lanes[kLanes];
-    std::fill_n(lanes, kLanes, neutral(kind));
+    typedef T Terms __attribute__((vector_size(kLanes * sizeof(T))));
+    Lanes sides;
+    for (int lane = 0; lane < kLanes; ++lane) sides[lane] = neutral(kind);
     std::int64_t at = 0;
     for (; at + kLanes <= count; at += kLanes) {
-        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-            lanes[lane] = combined(kind, lanes[lane], static_cast<double>(terms[at + lane]));
+        Terms given;
+        std::memcpy(&given, terms + at, sizeof given);
+        const Lanes next = __builtin_convertvector(given, Lanes);
+        if constexpr (kind == HANARE_REDUCTION_SUM) {
+            sides += next;
+        } else if constexpr (kind == HANARE_REDUCTION_MAX) {
+            sides = ((next > sides) | (next != next)) ? next : sides;
+        } else {
+            sides = ((next < sides) | (next != next)) ? next : sides;
         }
     }
+    double lanes[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = sides[lane];
     for (std::int64_t lane = 0; at < count; ++at, ++lane) {
         lanes[lane] = combined(kind, lanes[lane], static_cast<double>(terms[at]));
     }
@@ -309,8 +323,10 @@ public:
         if constexpr (kReductions > 0) {
             for (; row < box->rows; ++row) kernel.reduce_row(*box, row);
         } else {
-            for (; row + kRows <= box->rows; row += kRows) kernel.template do_row<kRows>(*box, row);
-            for (; row < box->rows; ++row) kernel.template do_row<1>(*box, row);
+            for (; row + kRows <= box->rows; row += kRows)
+                kernel.template do_span<kRows>(*box, row, 0, box->columns, nullptr);
+            for (; row < box->rows; ++row)
+                kernel.template do_span<1>(*box, row, 0, box->columns, nullptr);
         }
     }
 
@@ -334,10 +350,11 @@ private:
         return as_tuple(function(fields[I]...));
     }
 
-    /* Columns `from` to `to` of rows next to each other: all is computed before any is stored. */
+    /* Columns `from` to `to` of rows next to each other: all is computed before any is stored.
+     * `base` is the column of the first term. */
     template <int kRows>
     HANARE_INLINE void do_cells(const hanare_stencil_box& box, std::int64_t row, std::int64_t from,
-                                std::int64_t to, T (*terms)[kTermsMax]) const {
+                                std::int64_t to, std::int64_t base, T (*terms)[kTermsMax]) const {
         /* Copies, which nothing that is stored can change. */
         const Function function = function_;
         Fields fields = fields_of(box);
@@ -356,7 +373,7 @@ private:
                 store(first, out, column, terms, 0, results);
                 store(second, out, column + stride, terms, 0, results);
             } else {
-                store(first, out, column, terms, column - from, results);
+                store(first, out, column, terms, column - base, results);
             }
         }
     }
@@ -381,29 +398,30 @@ private:
     /* Stores begin at multiples of a vector: what is before, and what is left, are vectors that
      * overlap with others, or single cells where a cell may not be computed twice. */
     template <int kRows>
-    HANARE_INLINE void do_row(const hanare_stencil_box& box, std::int64_t row) const {
+    HANARE_INLINE void do_span(const hanare_stencil_box& box, std::int64_t row, std::int64_t from,
+                               std::int64_t to, T (*terms)[kTermsMax]) const {
         constexpr std::int64_t width = 64 / static_cast<std::int64_t>(sizeof(T));
-        const std::int64_t count = box.columns;
-        const T* const to = static_cast<const T*>(box.out[0]) + row * box.row_stride;
-        const auto address = reinterpret_cast<std::uintptr_t>(to) / sizeof(T);
+        const std::int64_t count = to - from;
+        const T* const out = static_cast<const T*>(box.out[0]) + row * box.row_stride + from;
+        const auto address = reinterpret_cast<std::uintptr_t>(out) / sizeof(T);
         std::int64_t head = static_cast<std::int64_t>(0 - address) & (width - 1);
         if (in_place_ || count < 2 * width) {
             head = std::min(head, count);
-            if (head > 0) do_cells<kRows>(box, row, 0, head, nullptr);
-            do_cells<kRows>(box, row, head, count, nullptr);
+            if (head > 0) do_cells<kRows>(box, row, from, from + head, from, terms);
+            do_cells<kRows>(box, row, from + head, to, from, terms);
             return;
         }
-        if (head > 0) do_cells<kRows>(box, row, 0, width, nullptr);
-        const std::int64_t end = head + ((count - head) & -width);
-        do_cells<kRows>(box, row, head, end, nullptr);
-        if (end < count) do_cells<kRows>(box, row, count - width, count, nullptr);
+        if (head > 0) do_cells<kRows>(box, row, from, from + width, from, terms);
+        const std::int64_t end = from + head + ((count - head) & -width);
+        do_cells<kRows>(box, row, from + head, end, from, terms);
+        if (end < to) do_cells<kRows>(box, row, to - width, to, from, terms);
     }
 
     void reduce_row(const hanare_stencil_box& box, std::int64_t row) const {
         T terms[kReductions == 0 ? 1 : kReductions][kTermsMax];
         for (std::int64_t from = 0; from < box.columns; from += kTermsMax) {
             const std::int64_t to = std::min(from + kTermsMax, box.columns);
-            do_cells<1>(box, row, from, to, terms);
+            do_span<1>(box, row, from, to, terms);
             fold(box, terms, to - from, std::make_index_sequence<kReductions>{});
         }
     }
