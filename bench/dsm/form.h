@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A form of a program: how its processes start, wait for each other and end.  One of form_seq.c,
+// form_tmk.c, form_mpi.c and form_pvm.c is linked into each program, beside that program's own file
+// of the same form.  All functions are collective and for one thread.
+#ifndef HANARE_BENCH_DSM_FORM_H
+#define HANARE_BENCH_DSM_FORM_H
+
+#include <stdint.h>
+
+extern const char form_name[];   // "tmk"
+extern unsigned form_process;    // 0 to form_processes - 1
+extern unsigned form_processes;  // set by form_begin
+
+// `argc` and `argv` are main's; what follows `--` in them is for the form.
+void form_begin(int argc, char **argv);
+
+void form_barrier(void);
+
+// The sum over all processes, modulo 2^64, in all of them.  Not for what is timed.
+uint64_t form_sum(uint64_t own);
+
+// Ends this process when all others are there too; process 0's status is the job's.
+_Noreturn void form_end(int status);
+
+// Ends the whole job, from any one process, with a line on standard error and status 1.
+_Noreturn void form_abort(const char *what);
+
+#endif
