@@ -22,7 +22,7 @@ void dsm_begin(int argc, char **argv, const struct bench_option *options, size_t
 
 void dsm_require(bool allowed, const char *rule) {
     if (allowed) return;
-    if (form_process == 0) fprintf(stderr, "%s, not %u processes\n", rule, form_processes);
+    if (form_process == 0) fprintf(stderr, "needed: %s; processes: %u\n", rule, form_processes);
     form_end(2);
 }
 
