@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks block.pml, reading.pml, region.pml and sparse.pml with Spin: no error in the protocol, an
-# error in every mutant.
+# Checks block.pml, coherence.pml, reading.pml, region.pml and sparse.pml with Spin: no error in the
+# protocol, an error in every mutant.
 # Works in a temporary directory, which goes away with it.  Exit status 77: a tool is missing.
 #
 # run.py [--list] [NAME...]     NAME: only these cases
@@ -48,6 +48,10 @@ PROTOCOL = {
     "reading": ("reading", ""),
     "sparse": ("sparse", "OPS=2 ACTS=2"),
     "sparse-store-fails": ("sparse", "OPS=1 ACTS=2 STORE_FAILS=1"),
+    "coherence-two-tasks": ("coherence", "OPS2=0"),
+    "coherence-other-tasks": ("coherence", "OPS0=0"),
+    "coherence-nested": ("coherence", "NESTED=1 ONE_BLOCK"),
+    "coherence-one-word": ("coherence", "ONE_LOCK ONE_BLOCK OPS2=2"),
 }
 MUTANTS = {
     "no-compare": ("block", "BUG_NO_COMPARE NF=1 OPS0=2"),
@@ -71,6 +75,15 @@ MUTANTS = {
     "sparse-copy-unguarded": ("sparse", "BUG_COPY_UNGUARDED"),
     "sparse-write-unguarded": ("sparse", "BUG_WRITE_UNGUARDED"),
     "sparse-nobody-completes": ("sparse", "BUG_NOBODY_COMPLETES"),
+    "coherence-not-served": ("coherence", "BUG_NOT_SERVED"),
+    "coherence-noted-late": ("coherence", "BUG_NOTED_LATE"),
+    "coherence-whole-block": ("coherence", "BUG_WHOLE_BLOCK"),
+    "coherence-notice-first": ("coherence", "BUG_NOTICE_FIRST"),
+    "coherence-no-early-notice": ("coherence", "BUG_NO_EARLY_NOTICE NESTED=1 ONE_BLOCK OPS2=2"),
+    "coherence-drop-dirty": ("coherence", "BUG_DROP_DIRTY NESTED=1 ONE_BLOCK"),
+    "coherence-holder-only": ("coherence",
+                              "BUG_HOLDER_S_NOTICES_ONLY ONE_LOCK ONE_BLOCK OPS2=2"),
+    "coherence-handed-while-held": ("coherence", "BUG_HANDED_WHILE_HELD"),
     "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
     "closing-after-leave": ("region", "BUG_CLOSING_AFTER_LEAVE"),
 }

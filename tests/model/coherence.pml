@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared memory between machines (docs/dsm.md, src/dsm/home_memory.hpp) as a Spin model: three tasks,
+// two blocks of different homes, three words: two that different locks protect lie in one block (false
+// sharing), and two that one lock protects in different blocks.  Tasks take locks, read and write
+// words, and meet in a barrier.  What one task asks another is one step, as the thread that serves
+// it does it; everything else interleaves.  Left open: which lock, which word, read or write.
+//
+// ONE_LOCK, ONE_BLOCK: less is left open.  NESTED: a task that writes a word under one lock and reads one
+// of the same block under another within that, so that it drops a copy that it has written to.
+//
+// Checked: whoever has a lock, and everybody after the barrier, reads what was written last; no
+// deadlock.
+//
+// Mutants:  BUG_*, one defect each; run.py expects an error in every one.
+
+#ifndef OPS0
+#define OPS0 1
+#endif
+#ifndef OPS1
+#define OPS1 1
+#endif
+#ifndef OPS2
+#define OPS2 1
+#endif
+
+#ifndef NESTED
+#define NESTED NOBODY
+#endif
+
+#define NP 3
+#define NB 2
+#define NW 3
+#define NL 2
+#define LOG 6
+#define NOBODY 9
+#define ROUNDS 2
+
+#define HOME(b) (b)
+#define BLOCK(w) ((w) == 2 -> 1 : 0)
+#define LOCK(w) ((w) == 1 -> 1 : 0)
+#define MANAGER(l) ((l) == 0 -> 0 : 2)
+
+mtype = { ABSENT, READ, WRITE };
+
+mtype rights[NP * NB] = ABSENT;
+bool dirty[NP * NB];
+bool shared[NB];  // of the home
+bool served[NB];
+byte memory[NP * NW];
+byte twin[NP * NW];
+byte truth[NW];  // ghost
+byte writes;
+
+byte log[NP * LOG];
+byte position[NP * NP];  // what the first knows of the second
+
+bool here[NP * NL];
+bool held[NP * NL];
+bool wanted[NP * NL];
+byte successor[NP * NL] = NOBODY;
+byte last[NL] = NOBODY;
+byte sent[NP * NP];  // with a lock's token, to the first
+
+bool came[NP * ROUNDS];
+byte told[NP * ROUNDS * NP];  // of a barrier
+
+// ---- blocks
+
+inline note_fetch(b) {
+    atomic {
+        shared[b] = true;
+        if
+#ifndef BUG_NOT_SERVED
+        :: rights[HOME(b) * NB + b] == WRITE -> served[b] = true
+#endif
+        :: else
+        fi
+    }
+}
+
+inline copy_from_home(b) {
+    atomic {
+        w = 0;
+        do
+        :: w < NW ->
+            if :: BLOCK(w) == b -> memory[me * NW + w] = memory[HOME(b) * NW + w] :: else fi;
+            w++
+        :: else -> break
+        od;
+        w = 0
+    }
+}
+
+inline fetch(b) {
+    if
+    :: rights[me * NB + b] == ABSENT ->
+#ifdef BUG_NOTED_LATE
+        copy_from_home(b);
+        note_fetch(b);
+        rights[me * NB + b] = READ
+#else
+        note_fetch(b);
+        atomic { copy_from_home(b); rights[me * NB + b] = READ }
+#endif
+    :: else
+    fi
+}
+
+inline allow_writes(b) {
+    if
+    :: rights[me * NB + b] == READ && HOME(b) == me ->
+        atomic {
+            if :: shared[b] -> dirty[me * NB + b] = true :: else fi;
+            rights[me * NB + b] = WRITE
+        }
+    :: rights[me * NB + b] == READ && HOME(b) != me ->
+        atomic {
+            w = 0;
+            do
+            :: w < NW -> twin[me * NW + w] = memory[me * NW + w]; w++
+            :: else -> break
+            od;
+            w = 0;
+            dirty[me * NB + b] = true;
+            rights[me * NB + b] = WRITE
+        }
+    :: else
+    fi
+}
+
+// What differs from the twin, at the home; one question for a block.
+inline send_diff(b) {
+    atomic {
+        w = 0;
+        do
+        :: w < NW ->
+            if
+#ifdef BUG_WHOLE_BLOCK
+            :: BLOCK(w) == b ->
+#else
+            :: BLOCK(w) == b && memory[me * NW + w] != twin[me * NW + w] ->
+#endif
+                memory[HOME(b) * NW + w] = memory[me * NW + w]
+            :: else
+            fi;
+            w++
+        :: else -> break
+        od;
+        w = 0
+    }
+}
+
+inline append(b) {
+    assert(position[me * NP + me] < LOG);
+    log[me * LOG + position[me * NP + me]] = b;
+    position[me * NP + me]++
+}
+
+// Notices of what is sent home go last: who knows of them finds the home's copy new.
+inline release() {
+    n = 0;
+    do
+    :: atomic { n < NB ->
+        if
+        :: HOME(n) == me && served[n] ->
+            served[n] = false; shared[n] = false; dirty[me * NB + n] = false;
+            rights[me * NB + n] = READ; changed[n] = true
+        :: HOME(n) == me && !served[n] && dirty[me * NB + n] ->
+            dirty[me * NB + n] = false; shared[n] = false; changed[n] = true
+        :: HOME(n) != me && dirty[me * NB + n] ->
+            dirty[me * NB + n] = false;
+            rights[me * NB + n] = READ;
+#ifdef BUG_NOTICE_FIRST
+            append(n);
+#else
+            changed[n] = true;
+#endif
+            out = n + 1
+        :: else
+        fi;
+#ifndef BUG_NO_EARLY_NOTICE
+        if :: early[n] -> changed[n] = true :: else fi;
+#endif
+        early[n] = false;
+        n++ }
+        if :: atomic { out > 0 -> out--; send_diff(out); out = 0 } :: else fi
+    :: else -> break
+    od;
+    atomic {
+        n = 0;
+        do
+        :: n < NB -> if :: changed[n] -> append(n); changed[n] = false :: else fi; n++
+        :: else -> break
+        od;
+        n = 0
+    }
+}
+
+inline drop(b) {
+    d = b;
+    if
+    :: HOME(d) != me && rights[me * NB + d] != ABSENT ->
+        if
+        :: dirty[me * NB + d] ->
+#ifndef BUG_DROP_DIRTY
+            send_diff(d);
+#endif
+            early[d] = true;
+            dirty[me * NB + d] = false
+        :: else
+        fi;
+        rights[me * NB + d] = ABSENT
+    :: else
+    fi;
+    d = 0
+}
+
+// Up to the positions in known[].
+inline learn() {
+    q = 0;
+    do
+    :: q < NP ->
+#ifdef BUG_HOLDER_S_NOTICES_ONLY
+        if :: q != from -> known[q] = position[me * NP + q] :: else fi;
+#endif
+        do
+        :: atomic { position[me * NP + q] < known[q] ->
+            drop(log[q * LOG + position[me * NP + q]]);
+            position[me * NP + q]++ }
+        :: else -> break
+        od;
+        known[q] = 0;
+        q++
+    :: else -> break
+    od;
+    q = 0; from = 0
+}
+
+// ---- locks
+
+inline acquire(l) {
+    if
+    :: atomic { here[me * NL + l] -> held[me * NL + l] = true }
+    :: else ->
+        wanted[me * NL + l] = true;
+        atomic {
+            from = last[l];
+            if :: from == NOBODY -> from = MANAGER(l) :: else fi;
+            last[l] = me
+        }
+        atomic {
+            if
+#ifdef BUG_HANDED_WHILE_HELD
+            :: here[from * NL + l] ->
+#else
+            :: here[from * NL + l] && !held[from * NL + l] && !wanted[from * NL + l] ->
+#endif
+                here[from * NL + l] = false;
+                here[me * NL + l] = true;
+                q = 0;
+                do
+                :: q < NP -> sent[me * NP + q] = position[from * NP + q]; q++
+                :: else -> break
+                od
+            :: else -> successor[from * NL + l] = me
+            fi
+        }
+        here[me * NL + l];
+        atomic {
+            q = 0;
+            do
+            :: q < NP -> known[q] = sent[me * NP + q]; q++
+            :: else -> break
+            od
+        }
+        learn();
+        atomic { wanted[me * NL + l] = false; held[me * NL + l] = true }
+    fi
+}
+
+inline unlock(l) {
+    release();
+    atomic {
+        held[me * NL + l] = false;
+        to = successor[me * NL + l];
+        successor[me * NL + l] = NOBODY;
+        if :: to != NOBODY -> here[me * NL + l] = false :: else fi
+    }
+    if
+    :: to != NOBODY ->
+        atomic {
+            q = 0;
+            do
+            :: q < NP -> sent[to * NP + q] = position[me * NP + q]; q++
+            :: else -> break
+            od;
+            here[to * NL + l] = true
+        }
+    :: else
+    fi
+}
+
+// ---- barriers
+
+inline barrier() {
+    release();
+    r = 0;
+    do
+    :: r < ROUNDS ->
+        to = (me + 1 + r) % NP;
+        atomic {
+            q = 0;
+            do
+            :: q < NP -> told[(to * ROUNDS + r) * NP + q] = position[me * NP + q]; q++
+            :: else -> break
+            od;
+            came[to * ROUNDS + r] = true
+        }
+        came[me * ROUNDS + r];
+        atomic {
+            q = 0;
+            do
+            :: q < NP -> known[q] = told[(me * ROUNDS + r) * NP + q]; q++
+            :: else -> break
+            od;
+            from = (me + NP - 1 - r) % NP
+        }
+        learn();
+        r++
+    :: else -> break
+    od
+}
+
+inline read_word(v) {
+    fetch(BLOCK(v));
+    assert(memory[me * NW + v] == truth[v])
+}
+
+inline write_word(v) {
+    fetch(BLOCK(v));
+    allow_writes(BLOCK(v));
+    atomic { writes++; memory[me * NW + v] = writes; truth[v] = writes }
+}
+
+proctype task(byte me; byte ops) {
+    byte w, n, q, r, v, l, d, out, to, from;
+    byte known[NP];
+    bool changed[NB];
+    bool early[NB];
+    do
+    :: ops > 0 ->
+        ops--;
+        if
+        :: me == NESTED ->
+            acquire(1);
+            read_word(1);
+            write_word(1);
+            acquire(0);
+            read_word(0);
+            unlock(0);
+            unlock(1)
+        :: else ->
+            if
+            :: v = 0
+#ifndef ONE_LOCK
+            :: v = 1
+#endif
+#ifndef ONE_BLOCK
+            :: v = 2
+#endif
+            fi;
+            l = LOCK(v);
+            acquire(l);
+            read_word(v);
+            if
+            :: write_word(v)
+            :: true
+            fi;
+            unlock(l)
+        fi
+    :: else -> break
+    od;
+    barrier();
+    v = 0;
+    do
+    :: v < NW -> read_word(v); v++
+    :: else -> break
+    od
+}
+
+init {
+    atomic {
+        rights[0 * NB + 0] = WRITE;
+        rights[1 * NB + 1] = WRITE;
+        here[0 * NL + 0] = true;
+        here[2 * NL + 1] = true;
+        run task(0, OPS0);
+        run task(1, OPS1);
+        run task(2, OPS2)
+    }
+}
