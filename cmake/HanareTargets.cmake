@@ -49,6 +49,21 @@ function(hanare_compiled_soon target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1;-g1>)
 endfunction()
 
+# hanare_precompile_test(TARGET): what all unit tests include is read once (HANARE_PRECOMPILED_TESTS), a
+# third of the time of compiling them under sanitizers.
+function(hanare_precompile_test target)
+  if(NOT HANARE_PRECOMPILED_TESTS)
+    return()
+  endif()
+  get_property(first GLOBAL PROPERTY HANARE_PRECOMPILED_TEST)
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <atomic> <memory> <string> <vector>)
+    set_property(GLOBAL PROPERTY HANARE_PRECOMPILED_TEST ${target})
+  endif()
+endfunction()
+
 set_property(GLOBAL PROPERTY HANARE_LAYERS "")
 
 # hanare_layer(NAME [SERIAL_TESTS] DEPENDS LAYER...): library hanare_NAME from src/NAME/**.cpp and,
@@ -77,6 +92,7 @@ function(hanare_layer name)
   if(HANARE_BUILD_TESTS AND tests)
     add_executable(hanare_${name}_test ${tests})
     target_link_libraries(hanare_${name}_test PRIVATE hanare_${name} GTest::gtest_main)
+    hanare_precompile_test(hanare_${name}_test)
     set(serial "")
     if(ARG_SERIAL_TESTS)
       set(serial SERIAL)
