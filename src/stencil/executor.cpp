@@ -52,8 +52,8 @@ size_t Executor::ring_before(const Box& box, uint32_t field) const {
 
 void Executor::update(const Pass& pass, uint32_t substep, int64_t position, Interval part,
                       Scratch& scratch) const {
-    const size_t stages = program_.stage_count();
-    const size_t stage_number = substep % stages;
+    const uint32_t stages = program_.stage_count();
+    const uint32_t stage_number = substep % stages;
     const Stage& stage = program_.stages()[stage_number];
     const bool is_flat = geometry_.is_flat();
     const Axis& columns = geometry_.columns();

@@ -124,19 +124,19 @@ void Program::derive(const std::vector<FieldSpec>& fields) {
     used_.resize(fields.size());
     writes_per_step_.resize(fields.size());
     for (uint32_t field = 0; field < fields.size(); ++field) {
-        if (fields[field].kind == HANARE_FIELD_TWO_LEVELS) doubled_[field] = true;
+        if (fields[field].kind == HANARE_FIELD_TWO_LEVELS) doubled_[field] = 1;
     }
     for (const Stage& stage : stages_) {
         writes_before_.insert(writes_before_.end(), writes_per_step_.begin(),
                               writes_per_step_.end());
         for (const uint32_t field : stage.writes) {
-            used_[field] = true;
+            used_[field] = 1;
             ++writes_per_step_[field];
         }
         for (const hanare_stencil_read& read : stage.reads) {
-            used_[read.field] = true;
+            used_[read.field] = 1;
             if (read.radius > 0 && std::ranges::count(stage.writes, read.field) > 0) {
-                doubled_[read.field] = true;
+                doubled_[read.field] = 1;
             }
         }
     }

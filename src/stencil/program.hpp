@@ -48,7 +48,7 @@ public:
                                 const std::vector<FieldSpec>& fields);
 
     const std::vector<Stage>& stages() const { return stages_; }
-    size_t stage_count() const { return stages_.size(); }
+    uint32_t stage_count() const { return static_cast<uint32_t>(stages_.size()); }
     size_t reduction_count() const { return reduction_count_; }
     int64_t radius() const { return radius_; }
     // tau(1) to tau(steps times stages), in this order.
@@ -57,8 +57,8 @@ public:
     int64_t slope_max() const;
 
     // Whether a write goes to another buffer than what was before; if not, it is in place.
-    bool is_doubled(uint32_t field) const { return doubled_[field]; }
-    bool is_used(uint32_t field) const { return used_[field]; }
+    bool is_doubled(uint32_t field) const { return doubled_[field] != 0; }
+    bool is_used(uint32_t field) const { return used_[field] != 0; }
     uint64_t writes_per_step(uint32_t field) const { return writes_per_step_[field]; }
     // Writes to the field by the stages of a step before `stage`.
     uint64_t writes_before(size_t stage, uint32_t field) const {
@@ -78,8 +78,8 @@ private:
 
     std::vector<Stage> stages_;
     std::vector<int64_t> slopes_;  // of each stage above the one before
-    std::vector<bool> doubled_;
-    std::vector<bool> used_;
+    std::vector<uint8_t> doubled_;  // bytes, since they are looked up for each part
+    std::vector<uint8_t> used_;
     std::vector<uint64_t> writes_per_step_;
     std::vector<uint64_t> writes_before_;
     size_t reduction_count_ = 0;

@@ -20,7 +20,9 @@ struct Ring {
     size_t sheet_bytes = 0;
 
     std::byte* at(int64_t position) const {
-        return memory + static_cast<size_t>(position % length) * position_bytes;
+        // A division is not for nothing where parts are small.
+        const int64_t slot = position < length ? position : position % length;
+        return memory + static_cast<size_t>(slot) * position_bytes;
     }
     std::byte* plane(int64_t position, int64_t sheet) const {
         return at(position) + static_cast<size_t>(sheet) * sheet_bytes;
