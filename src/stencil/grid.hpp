@@ -88,8 +88,8 @@ private:
     Result<void> run_stream(const Program& program, uint64_t steps, const RunOptions& options,
                             const Plan& plan);
     Result<void> run_trapezoid(const Program& program, uint64_t steps, const RunOptions& options);
-    Result<std::vector<FieldRings>> make_rings(const Program& program, const Plan& plan,
-                                               sys::Mapping& memory) const;
+    Result<std::vector<FieldRings>> make_rings(const Program& program, const Plan& plan);
+    Result<void> reserve_window(size_t bytes);
     Result<void> prepare_memory(const Program& program);
     TapOptions tap_options(uint64_t steps, const RunOptions& options, const Plan& plan) const;
     void note(const Plan& plan, const Program& program, uint64_t steps);
@@ -102,6 +102,7 @@ private:
     std::vector<FieldRings> buffers_;          // in memory
     std::vector<sys::Mapping> buffer_memory_;  // of these
     sys::Mapping bounce_;
+    sys::Mapping window_;  // of runs on a file
     uint64_t step_ = 0;
     bool is_broken_ = false;    // a run in place has failed
     double updates_per_s_ = 0;  // of the last run

@@ -103,18 +103,14 @@ Result<hanare_grid_statistics> Grid::plan(const Program& program, uint64_t steps
     return planned;
 }
 
-Result<std::vector<FieldRings>> Grid::make_rings(const Program& program, const Plan& plan,
-                                                 sys::Mapping& memory) const {
+// The memory stays for the next run: to have pages cleared takes as long as to compute some steps.
+Result<std::vector<FieldRings>> Grid::make_rings(const Program& program, const Plan& plan) {
     const bool keeps_unused = options_.durability == HANARE_DURABILITY_PING_PONG;
     std::vector<FieldRings> rings(fields_.size());
     size_t bytes = 0;
     for (int round = 0; round < 2; ++round) {
         if (round == 1) {
-            HANARE_TRY_ASSIGN(
-                memory, sys::Mapping::reserve(round_up(bytes, kHugePageBytes), kHugePageBytes));
-            sys::advise_huge_pages(memory, true);
-            // The paper keeps them from being swapped; as far as the limit (ulimit -l) allows it.
-            if (storage_->io() == HANARE_GRID_IO_SWAP) static_cast<void>(memory.lock());
+            HANARE_TRY(reserve_window(round_up(bytes, kHugePageBytes)));
             bytes = 0;
         }
         for (uint32_t field = 0; field < fields_.size(); ++field) {
@@ -124,7 +120,7 @@ Result<std::vector<FieldRings>> Grid::make_rings(const Program& program, const P
             const size_t count = program.is_doubled(field) ? 2 : 1;
             for (size_t i = 0; i < count; ++i) {
                 Ring& ring = rings[field].rings[i];
-                ring = {memory.address() + bytes,
+                ring = {window_.address() + bytes,
                         i == 0 || is_two ? plan.ring_length : plan.other_ring_length,
                         geometry_.position_bytes(), geometry_.sheet_bytes()};
                 bytes += ring.bytes();
@@ -132,6 +128,16 @@ Result<std::vector<FieldRings>> Grid::make_rings(const Program& program, const P
         }
     }
     return rings;
+}
+
+Result<void> Grid::reserve_window(size_t bytes) {
+    if (window_.bytes() == bytes) return {};
+    window_ = sys::Mapping();  // first the old one, then the new one: the budget is for one
+    HANARE_TRY_ASSIGN(window_, sys::Mapping::reserve(bytes, kHugePageBytes));
+    sys::advise_huge_pages(window_, true);
+    // The paper keeps it from being swapped; as far as the limit (ulimit -l) allows it.
+    if (storage_->io() == HANARE_GRID_IO_SWAP) static_cast<void>(window_.lock());
+    return {};
 }
 
 Result<void> Grid::prepare_memory(const Program& program) {
@@ -178,10 +184,9 @@ void Grid::tell(const Program& program, uint64_t steps, const RunResult& result,
 
 Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunOptions& options,
                               const Plan& plan) {
-    sys::Mapping memory;
     std::vector<FieldRings> rings;
     if (is_in_file()) {
-        HANARE_TRY_ASSIGN(rings, make_rings(program, plan, memory));
+        HANARE_TRY_ASSIGN(rings, make_rings(program, plan));
     } else {
         HANARE_TRY(prepare_memory(program));
     }
@@ -227,8 +232,7 @@ Result<void> Grid::run_trapezoid(const Program& program, uint64_t steps,
     }
     HANARE_TRY_ASSIGN(const Plan plan, make_plan(program, steps, options));
     note(plan, program, steps);
-    sys::Mapping memory;
-    HANARE_TRY_ASSIGN(const auto rings, make_rings(program, plan, memory));
+    HANARE_TRY_ASSIGN(const auto rings, make_rings(program, plan));
     const uint32_t copy = storage_->header().copy;
     HANARE_TRY(storage_->commit(step_, copy, true));
     RunProgress progress(options.progress, options.progress_user, steps);

@@ -77,7 +77,7 @@ private:
     void derive(const std::vector<FieldSpec>& fields);
 
     std::vector<Stage> stages_;
-    std::vector<int64_t> slopes_;  // of each stage above the one before
+    std::vector<int64_t> slopes_;   // of each stage above the one before
     std::vector<uint8_t> doubled_;  // bytes, since they are looked up for each part
     std::vector<uint8_t> used_;
     std::vector<uint64_t> writes_per_step_;
