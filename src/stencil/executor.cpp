@@ -39,9 +39,9 @@ Interval with_halo(const Axis& axis, Interval part) {
 
 }  // namespace
 
-Executor::Executor(const Geometry& geometry, const std::vector<FieldSpec>& fields,
-                   const Program& program, const std::vector<FieldRings>& rings)
-    : geometry_(geometry), fields_(fields), program_(program), rings_(rings) {}
+Executor::Executor(const Geometry& geometry, const Program& program,
+                   const std::vector<FieldRings>& rings)
+    : geometry_(geometry), program_(program), rings_(rings) {}
 
 size_t Executor::ring_before(const Box& box, uint32_t field) const {
     if (!program_.is_doubled(field)) return 0;

@@ -24,7 +24,7 @@ public:
         std::vector<void*> out_;
     };
 
-    Executor(const Geometry& geometry, const std::vector<FieldSpec>& fields, const Program& program,
+    Executor(const Geometry& geometry, const Program& program,
              const std::vector<FieldRings>& rings);
 
     // `substep` 0 is the first of the pass; `part` is of the lateral axis, and not empty.
@@ -50,7 +50,6 @@ private:
     size_t ring_before(const Box& box, uint32_t field) const;
 
     const Geometry& geometry_;
-    const std::vector<FieldSpec>& fields_;
     const Program& program_;
     const std::vector<FieldRings>& rings_;
     Taps* taps_ = nullptr;

@@ -18,7 +18,7 @@ int64_t round_up_to(int64_t value, int64_t unit) { return (value + unit - 1) / u
 Stream::Stream(const Job& job)
     : job_(job),
       tiling_(job.geometry.lateral(), job.plan.tile_height, job.program.slope_max()),
-      executor_(job.geometry, job.fields, job.program, job.rings) {
+      executor_(job.geometry, job.program, job.rings) {
     executor_.set_taps(job.taps);
     make_passes();
 }

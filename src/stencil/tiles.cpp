@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/assert.hpp"
 
@@ -78,11 +79,12 @@ std::vector<Tile> Tiling::order(const std::vector<int64_t>& heights, int64_t lag
         }
     }
     const auto by_front = [](const Placed& a, const Placed& b) {
-        return a.key != b.key ? a.key < b.key : a.tile.row < b.tile.row;
+        return std::tie(a.key, a.tile.row, a.tile.number) <
+               std::tie(b.key, b.tile.row, b.tile.number);
     };
     // Widths differ, and at a periodic end the left neighbour is the last one: the key alone is
     // not enough.  Rows are in order where the key is.
-    std::ranges::stable_sort(placed, by_front);
+    std::ranges::sort(placed, by_front);
     std::map<std::pair<int32_t, int32_t>, uint32_t> index;
     std::vector<Tile> order;
     const auto neighbours = [&](const Tile& tile) {

@@ -28,7 +28,7 @@ public:
     explicit Trapezoid(const TrapezoidJob& job)
         : job_(job),
           geometry_(job.geometry),
-          executor_(job.geometry, job.fields, job.program, job.rings),
+          executor_(job.geometry, job.program, job.rings),
           copy_(job.storage.header().copy) {}
 
     Result<void> run(RunResult& result);

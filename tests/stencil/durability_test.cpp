@@ -186,7 +186,7 @@ TEST_F(DurabilityTest, ForeignAndDamagedFilesAreNamed) {
         EXPECT_EQ(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
         close(file);
     };
-    for (const size_t bytes : {0, 100, 5000, 20000}) {
+    for (const size_t bytes : {0u, 100u, 5000u, 20000u}) {
         write_file(std::string(bytes, 'x'));
         EXPECT_EQ(open(grid), HANARE_STATUS_CORRUPT) << bytes;
         EXPECT_NE(last_error().find(path_), std::string::npos);
