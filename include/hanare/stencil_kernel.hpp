@@ -38,8 +38,8 @@
 #include "hanare/hanare.hpp"
 #include "hanare/stencil.h"
 
-/* No turn of the loop needs what another one has written.  Whether clang makes vectors of it depends
- * on the lambda, and is nothing to warn of. */
+/* No turn of the loop needs what another one has written.  Whether clang makes vectors of it, the
+ * lambda decides: nothing to warn of. */
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"
