@@ -9,6 +9,14 @@ import hanare
 LOCAL = 8 << 20
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_stencils(tmp_path_factory):
+    """They are not kept among the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def store(tmp_path_factory):
     return f"file:{tmp_path_factory.getbasetemp()}"

@@ -199,6 +199,16 @@ def test_snapshots(tmp_path):
         grid.run(1, HEAT)  # and the grid is good
 
 
+def test_snapshots_of_hdf5(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with hanare.Grid((12, 7, 9), memory="64MiB") as grid:
+        grid["u"] = lambda z: z * z
+        grid.run(5, HEAT, snapshots=hanare.Snapshots(5, path=tmp_path / "shots.h5"))
+        with h5py.File(tmp_path / "shots.h5") as file:
+            assert np.array_equal(file["snapshots"][0], grid["u"][...])
+            assert list(file["steps"]) == [5]
+
+
 def test_progress_and_the_end_of_runs(capfd):
     calls = []
     with hanare.Grid((40, 30, 30), memory="64MiB") as grid:

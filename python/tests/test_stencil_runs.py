@@ -226,6 +226,67 @@ def test_a_file_larger_than_its_memory(make):
     assert np.array_equal(results[0][1], results[1][1])
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_fields_that_change_in_place(make, place):
+    """Nothing but the cell itself is read: fields are exchanged, one grows, one is of floats."""
+    with make((30, 11, 37), ["u", "v"], place, dtype="float32", boundary="reflect") as grid:
+        arrays = start(grid, 7)
+        grid.run(5, "u, v = v[0,0,0], 2*u[0,0,0]")
+        u, v = arrays["u"], arrays["v"]
+        for _ in range(5):
+            u, v = v, 2 * u
+        assert np.array_equal(grid["u"][...], u) and np.array_equal(grid["v"][...], v)
+        grid.run(2, "u = u + step")
+        assert np.array_equal(grid["u"][...], u + np.float32(5) + np.float32(6))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_two_levels_in_two_dimensions(make, place):
+    boundary = ("reflect", "periodic")
+    with make((40, 31), {"u": "two_levels"}, place, boundary=boundary) as grid:
+        u = start(grid, 8)["u"]
+        before = u.copy()
+        grid["u"].old.write(before)
+        grid.run(9, "u = 2*u[0,0] - old(u) + 0.2*(u[0,1] + u[0,-1] + u[1,0] + u[-1,0] - 4*u[0,0])",
+                 sources=hanare.Source((20, 0), [1.0, -2.0, 0.5]))
+        got = grid["u"][...]
+    for step in range(9):
+        n = Padded(u, boundary, 1)
+        before, u = u, 2 * u - before + 0.2 * (n[0, 1] + n[0, -1] + n[1, 0] + n[-1, 0] - 4 * u)
+        if step < 3:
+            u[20, 0] += [1.0, -2.0, 0.5][step]
+    assert np.array_equal(got, u)
+
+
+@pytest.mark.parametrize("fast_math", [False, True])
+def test_whatever_sizes_and_threads_are(make, fast_math):
+    text, _ = star_text(2, 3)
+    stencil = hanare.stencil(text, fast_math=fast_math)
+    results = []
+    for options in ({"threads": 1}, {"threads": 2, "steps_per_pass": 3, "tile_height": 4},
+                    {"threads": 3, "window_planes": 16}):
+        for place in PLACES:
+            with make((70, 40, 45), place=place, radius=2,
+                      boundary=("fixed", "periodic", "reflect")) as grid:
+                start(grid, 9)
+                grid.run(11, stencil, **options)
+                results.append(grid["u"][...])
+    assert all(np.array_equal(result, results[0]) for result in results[1:])
+
+
+@pytest.mark.parametrize("method", ["trapezoid", "trapezoid_two_level"])
+def test_the_scheme_of_the_paper(make, method):
+    text, _ = star_text(1, 3)
+    results = []
+    for options in ({}, {"place": "file", "method": method, "io": "mmap", "memory": "8MiB"}):
+        with make((80, 40, 45), **options) as grid:
+            start(grid, 10)
+            statistics = grid.run(10, text, steps_per_pass=5, window_planes=20).statistics
+            results.append(grid["u"][...])
+    assert statistics.redundant_updates > 0
+    assert np.array_equal(*results)
+
+
 C_KERNEL = """
 void kernel(const hanare_stencil_box *box)
 {
