@@ -159,7 +159,7 @@ static const char *verify(const struct tsp *tsp, const struct tour *best) {
 }
 
 int main(int argc, char **argv) {
-    struct tsp tsp = {.cities = 19, .depth = 5};
+    struct tsp tsp = {.cities = 19, .depth = 4};
     long seed = 1;
     const struct bench_option options[] = {{"--cities", &tsp.cities, 3, kCitiesMax},
                                            {"--depth", &tsp.depth, 1, 6},
