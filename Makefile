@@ -92,6 +92,10 @@ test-stress: release
 	@HANARE_STRESS_WRITES=12500000 HANARE_STRESS_STEPS=20000 \
 	    build/release/tests/stress/hanare_writers_test
 	@HANARE_STRESS_RUNS=1000 build/release/tests/stress/hanare_random_runs_test
+	@python3 -B tests/model/run.py --all
+	@HANARE_TEST_RUNS=10000 HANARE_BINARY=build/release/cli/hanare \
+	    DSM_PROGRAMS=build/release/tests/dsm/programs \
+	    python3 -B tests/dsm/dsm_test.py DrawnPrograms
 
 test-thread-safety: bootstrap-all
 	@cmake --preset thread-safety
