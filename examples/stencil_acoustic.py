@@ -3,8 +3,8 @@
 """An acoustic wave below ground, in a grid that is larger than its memory.
 
 Second order in time, eighth in space (25 points); velocities and an absorbing sponge are fields of
-their own.  A source near the surface sends one pulse; the picture shows a section through it at four
-times, over the layers that reflect it, with the salt in the middle.
+their own.  A source near the surface sends one pulse; the picture shows a section through it at
+four times, over the layers that reflect it, with the salt in the middle.
 """
 import numpy as np
 from stencil_picture import SEA, coloured, enlarged, parse, side_by_side, write_png
@@ -42,8 +42,8 @@ def main():
     options = parse(__doc__.splitlines()[0], 224, 900, "stencil_acoustic.png")
     size, steps = options.size, options.steps
     wave = hanare.stencil("""
-        lap = 3*w[0]*u + sum(w[d] * (u[0,0,-d] + u[0,0,d] + u[0,-d,0] + u[0,d,0] + u[-d,0,0] + u[d,0,0])
-                             for d in range(1, 5))
+        lap = 3*w[0]*u + sum(w[d] * (u[0,0,-d] + u[0,0,d] + u[0,-d,0] + u[0,d,0] + u[-d,0,0]
+                                     + u[d,0,0]) for d in range(1, 5))
         u = s * (2*u[0,0,0] - s*old(u) + c*lap)
         """, w=WEIGHTS, fast_math=True)
     phase = (np.pi * FREQUENCY_HZ * (TIME_STEP_S * np.arange(steps) - 1.2 / FREQUENCY_HZ)) ** 2

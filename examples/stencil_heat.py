@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heat in a circuit board: explicit steps in three dimensions.
 
-Chips on tracks of copper, in a board that conducts badly and loses heat to the air.  Conductivity and
-chips are fields of their own.  The picture shows copper and chips, temperatures in the middle of the
-board, and a section through it.
+Chips on tracks of copper, in a board that conducts badly and loses heat to the air.  Conductivity
+and chips are fields of their own.  The picture shows copper and chips, temperatures in the middle
+of the board, and a section through it.
 """
 import numpy as np
 from stencil_picture import HEAT, coloured, enlarged, parse, side_by_side, write_png

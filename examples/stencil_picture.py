@@ -14,7 +14,7 @@ CORAL = ["fff7ec", "fdd49e", "fc8d59", "d7301f", "7f0000", "2b0000"]
 
 def coloured(values, colours, low, high):
     """An array (height, width, 3) of bytes."""
-    stops = np.array([[int(colour[at:at + 2], 16) for at in (0, 2, 4)] for colour in colours], float)
+    stops = np.array([list(bytes.fromhex(colour)) for colour in colours], float)
     place = np.clip((np.asarray(values, float) - low) / (high - low), 0, 1) * (len(stops) - 1)
     return np.stack([np.interp(place, np.arange(len(stops)), stops[:, channel])
                      for channel in range(3)], axis=-1).round().astype(np.uint8)

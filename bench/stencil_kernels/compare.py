@@ -71,8 +71,9 @@ def compare(name, options, of_lambdas):
                 rates[kernel].append(run.cell_updates / run.elapsed_s / 1e6)
     for kernel, found in rates.items():
         ratios = [one / other for one, other in zip(found, rates["by hand"])]
-        print(f"{name:6} {kernel:21} median {statistics.median(found):6.0f}  best {max(found):6.0f} "
-              f"million updates/s, by hand's: median {statistics.median(ratios):.3f}, best "
+        print(f"{name:6} {kernel:21} median {statistics.median(found):6.0f}  best "
+              f"{max(found):6.0f} million updates/s, by hand's: median "
+              f"{statistics.median(ratios):.3f}, best "
               f"{max(found) / max(rates['by hand']):.3f}", flush=True)
 
 

@@ -28,8 +28,9 @@ def test_cells_in_and_out(grid, tmp_path):
     assert (np.asarray(field) == 0).all() and len(field) == 12
     plain = np.random.default_rng(1).random(field.shape)
     field[...] = plain
-    for key in (..., 3, -1, slice(2, 5), (1, 2, 3), (slice(None), 4), (..., 0), (2, ..., slice(1, 4)),
-                (slice(-3, None), slice(0, 0), 1), (slice(1, 9), -2, slice(None, -1)), np.int64(4)):
+    for key in (..., 3, -1, slice(2, 5), (1, 2, 3), (slice(None), 4), (..., 0),
+                (2, ..., slice(1, 4)), (slice(-3, None), slice(0, 0), 1),
+                (slice(1, 9), -2, slice(None, -1)), np.int64(4)):
         assert np.array_equal(field[key], plain[key])
         value = np.random.default_rng(2).random(plain[key].shape)
         plain[key] = value
@@ -121,7 +122,8 @@ def test_room_and_folders(tmp_path):
     with pytest.raises(MemoryError, match="."):
         hanare.Grid((64, 64, 64), memory="64KiB", place="memory")
     with pytest.raises(OSError, match="no-such-folder"):
-        hanare.Grid((64, 64, 64), memory="64MiB", place="file", directory=tmp_path / "no-such-folder")
+        hanare.Grid((64, 64, 64), memory="64MiB", place="file",
+                    directory=tmp_path / "no-such-folder")
     with pytest.raises(OSError, match="no-such-folder"):
         hanare.Grid((64, 64, 64), memory="64MiB", path=tmp_path / "no-such-folder" / "u.grid")
     if os.geteuid() != 0:
@@ -257,7 +259,8 @@ def test_runs_that_cannot_be(grid):
             (lambda: grid.run(-1, HEAT), "steps: -1 is out of range"),
             (lambda: grid.run(1.5, HEAT), "steps: 1.5 is no whole number"),
             (lambda: grid.run(1, 5), "stencil: 5 is no stencil"),
-            (lambda: grid.run(1, wide), r"radius 2, the grid was made for 1: Grid\(..., radius=2\)"),
+            (lambda: grid.run(1, wide),
+             r"radius 2, the grid was made for 1: Grid\(..., radius=2\)"),
             (lambda: grid.run(1, "u = v[0,0,0]"), "'v' is neither a field|v: "),
             (lambda: grid.run(1, "u = u[0,1]"), "2 offsets, but the grid has 3 axes"),
             (lambda: grid.run(1, HEAT, threads=-1), "threads: -1 is out of range"),

@@ -98,8 +98,8 @@ def test_waves_of_second_order_with_coefficients_sources_and_snapshots(make, pla
     steps, radius = 12, 4
     weights = [-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560]
     wave = hanare.stencil("""
-        lap = 3*w[0]*u + sum(w[d]*(u[0,0,d] + u[0,0,-d] + u[0,d,0] + u[0,-d,0] + u[d,0,0] + u[-d,0,0])
-                             for d in range(1, 5))
+        lap = 3*w[0]*u + sum(w[d]*(u[0,0,d] + u[0,0,-d] + u[0,d,0] + u[0,-d,0] + u[d,0,0]
+                                   + u[-d,0,0]) for d in range(1, 5))
         u = 2*u[0,0,0] - old(u) + c*lap
         """, w=weights)
     shape = (40, 23, 37)

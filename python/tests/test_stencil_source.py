@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How stencils are read: what is wrong is one exception with line and caret, before any work; kernels
-are called directly, without a grid."""
+"""How stencils are read: what is wrong is one exception with line and caret, before any work;
+kernels are called directly, without a grid."""
 import ctypes
 import math
 import random

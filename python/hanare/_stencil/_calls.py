@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls in stencils: functions of mathematics, where, sums that are written out, reductions over all
-cells, and functions of the program's own, which are read in place."""
+"""Calls in stencils: functions of mathematics, where, sums that are written out, reductions over
+all cells, and functions of the program's own, which are read in place."""
 from __future__ import annotations
 
 import ast
@@ -211,7 +211,7 @@ class Calls:
         return self._extreme(place, ">", max)
 
     def inline(self, place: ast.Call, name: str, function: Callable[..., Any]) -> Any:
-        """A function of the program's own: it is read with its arguments in its parameters' place."""
+        """A function of the program's own, read with its arguments in its parameters' place."""
         from ._source import source_of_function
         inner = source_of_function(function)
         parameters = inner.parameters or []

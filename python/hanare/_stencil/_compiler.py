@@ -54,8 +54,8 @@ def compiler() -> list[str]:
     words = shlex.split(given)
     if words:
         if shutil.which(words[0]) is None:
-            raise Error(f"CC: the compiler {given!r} is not there; stencils are compiled by $CC, cc, "
-                        "gcc or clang", "NOT_SUPPORTED")
+            raise Error(f"CC: the compiler {given!r} is not there; stencils are compiled by $CC, "
+                        "cc, gcc or clang", "NOT_SUPPORTED")
         return words
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name) is not None:

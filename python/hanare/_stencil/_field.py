@@ -23,8 +23,8 @@ class Field:
     """A field of a `Grid`: ``grid["u"]``.
 
     ``field[...]`` copies cells out, ``field[...] = values`` in, by whole numbers and slices without
-    steps; whole planes are the fast way.  The field itself has no memory.  ``np.asarray(field)`` is a
-    copy of all of it.
+    steps; whole planes are the fast way.  The field itself has no memory.  ``np.asarray(field)`` is
+    a copy of all of it.
     """
 
     def __init__(self, grid: Grid, name: str, level: int = 0) -> None:
@@ -158,8 +158,8 @@ class Field:
                          [count, *extent[1:]], piece.ctypes.data)
 
     def fill(self, source: Any | Callable[[int], Any]) -> None:
-        """Sets all cells: to a number, an array (or memmap) of the shape, or, plane by plane, to what
-        a function returns for the plane's number: an array of its shape, or a number."""
+        """Sets all cells: to a number, an array (or memmap) of the shape, or, plane by plane, to
+        what a function returns for the plane's number: an array of its shape, or a number."""
         if not callable(source):
             self.write(source)
             return

@@ -70,12 +70,12 @@ class Grid:
     Parameters
     ----------
     shape
-        Cells, (z, y, x) or (y, x).  Planes along the first axis come and go one after the other: the
-        longest axis should be first.
+        Cells, (z, y, x) or (y, x).  Planes along the first axis come and go one after the other:
+        the longest axis should be first.
     fields
         A name, names, or names and kinds: ``"state"`` (one time level), ``"two_levels"`` (the one
-        before, too, as second-order schemes need it: ``old(u)``), ``"constant"`` (coefficients, which
-        stencils read only).
+        before, too, as second-order schemes need it: ``old(u)``), ``"constant"`` (coefficients,
+        which stencils read only).
     dtype
         ``"float64"`` or ``"float32"``, of all fields.
     boundary
@@ -85,18 +85,18 @@ class Grid:
     radius
         The largest that stencils will have, 1 to 4.  A stencil is taken, too: its own.
     memory
-        For everything that the grid needs: bytes, or a text such as ``"2GiB"``.  Default: 80 % of the
-        limit or of what is available.
+        For everything that the grid needs: bytes, or a text such as ``"2GiB"``.  Default: 80 % of
+        the limit or of what is available.
     path
-        A file that does not exist yet, which stays when the grid is closed: `Grid.open`.  Default: a
-        file without a name, where one is needed.
+        A file that does not exist yet, which stays when the grid is closed: `Grid.open`.  Default:
+        a file without a name, where one is needed.
     directory
         Where that is; default: ``$TMPDIR``, else ``/var/tmp``.
     place
         ``"memory"``, ``"file"`` or ``"auto"``.
     durability
-        ``"in_place"``, or ``"ping_pong"``: twice the room, and after a crash the file is at the last
-        pass that was finished.
+        ``"in_place"``, or ``"ping_pong"``: twice the room, and after a crash the file is at the
+        last pass that was finished.
     method, io
         Other ways, for comparison: ``hanare/stencil.h``.
     allow_tmpfs
@@ -139,9 +139,9 @@ class Grid:
              read_only: bool = False, method: str = "stream", io: str = "auto") -> Grid:
         """The grid that lies in a file, where its last finished pass has left it.
 
-        ``read_only``: nothing is changed, and others may read meanwhile; no runs, no writes.  Raises
-        Error (NOT_FOUND, BUSY: another process has it), StoreError (no grid, or cut off, or left
-        within a run in place).
+        ``read_only``: nothing is changed, and others may read meanwhile; no runs, no writes.
+        Raises Error (NOT_FOUND, BUSY: another process has it), StoreError (no grid, or cut off, or
+        left within a run in place).
         """
         grid = cls.__new__(cls)
         grid._native = _native.Grid.open(
@@ -267,8 +267,8 @@ class Grid:
         measure
             False: sizes come from the model alone.
 
-        Ctrl-C, or what a signal handler or a function here raises, ends the run with the passes that
-        were begun: the grid is good, ``grid.step`` says where it is.  Raises before any work
+        Ctrl-C, or what a signal handler or a function here raises, ends the run with the passes
+        that were begun: the grid is good, ``grid.step`` says where it is.  Raises before any work
         StencilError, ArgumentError, NoRoomError, StoreError (snapshots); within, StoreError and
         NoRoomError when the file or the disk fails.
         """
@@ -295,7 +295,7 @@ class Grid:
              sources: Source | Sequence[Source] = (), steps_per_pass: int | None = None,
              window_planes: int | None = None, tile_height: int | None = None,
              pin_threads: bool = False, measure: bool = True) -> RunStatistics:
-        """What such a run would be; nothing is computed.  Errors: those of `run` before any work."""
+        """What such a run would be; nothing is computed.  Errors: of `run`, before any work."""
         native, _, prepared, sizes, series = self._prepared(
             steps, stencil, sources, threads, steps_per_pass, window_planes, tile_height,
             pin_threads, measure)

@@ -2,8 +2,8 @@
 """From a syntax tree to what is computed.
 
 The tree is interpreted: what is known (constants, indices of loops) is computed at once, the rest
-becomes nodes.  A stage is read twice: when the stencil is made, without knowing the fields of a grid,
-so that most mistakes show there, and when it meets a grid.
+becomes nodes.  A stage is read twice: when the stencil is made, without knowing the fields of a
+grid, so that most mistakes show there, and when it meets a grid.
 """
 from __future__ import annotations
 
@@ -266,8 +266,8 @@ class Reader(Calls):
         offsets = tuple(self.constant_integer(item) for item in items)
         if isinstance(value, FieldName):
             if len(offsets) not in (2, 3):
-                self.fail(place, f"{value.name}: {len(offsets)} offset(s); cells are indexed [z, y, "
-                                 "x], or [y, x] in two dimensions")
+                self.fail(place, f"{value.name}: {len(offsets)} offset(s); cells are indexed [z, "
+                                 "y, x], or [y, x] in two dimensions")
             for item, offset in zip(items, offsets):
                 if abs(offset) > RADIUS_MAX:
                     self.fail(item, f"{value.name}: an offset of {offset}; at most {RADIUS_MAX} in "
@@ -350,7 +350,7 @@ class Reader(Calls):
             target = target.value  # type: ignore[assignment]
         if not isinstance(target, ast.Name):
             self.fail(statement, "only names are assigned to")
-        read = ast.copy_location(ast.Name(target.id, ast.Load()), target)  # type: ignore[union-attr]
+        read = ast.copy_location(ast.Name(target.id, ast.Load()), target)
         value = self.binary(statement, statement.op, self.number(read),
                             self.number(statement.value))
         self.store(target, value)  # type: ignore[arg-type]
@@ -462,8 +462,8 @@ class Reader(Calls):
             return
         values = statement.value.elts if isinstance(statement.value, ast.Tuple) else [
             statement.value]
-        if len(values) > len(parameters):  # type: ignore[arg-type]
-            self.fail(statement, f"{len(values)} values are returned for {len(parameters)} "  # type: ignore[arg-type]
+        if len(values) > len(parameters):
+            self.fail(statement, f"{len(values)} values are returned for {len(parameters)} "
                                  "parameters")
         numbers = [self.number(value) for value in values]
         for parameter, place, number in zip(parameters, values, numbers):  # type: ignore[arg-type]

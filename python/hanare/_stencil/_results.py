@@ -133,8 +133,8 @@ class GridRun:
     reductions
         By name, arrays of ``steps`` values.
     snapshots, snapshot_steps
-        What was kept in memory: an array (snapshot, z, y, x), without the axis z where ``planes`` is
-        a number, and the number of each one's step; None where nothing was.
+        What was kept in memory: an array (snapshot, z, y, x), without the axis z where ``planes``
+        is a number, and the number of each one's step; None where nothing was.
     statistics
         What it cost.
     """

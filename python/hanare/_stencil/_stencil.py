@@ -238,8 +238,9 @@ def stencil(*stages: str | Callable[..., Any] | Stencil, fast_math: bool = False
         cells; each sees what those before have written.
     fast_math
         Products and sums may be fused (one rounding), and what is divided by a constant multiplied
-        by its reciprocal.  Results still do not depend on threads, tiles or files.  Without, they are
-        those of NumPy for the same expression, to the last bit (functions such as ``exp``: of libm).
+        by its reciprocal.  Results still do not depend on threads, tiles or files.  Without, they
+        are those of NumPy for the same expression, to the last bit (functions such as ``exp``: of
+        libm).
     constants
         Numbers, sequences of numbers, or functions, by the names that stages know them by.  They
         become part of what is compiled.
@@ -250,18 +251,19 @@ def stencil(*stages: str | Callable[..., Any] | Stencil, fast_math: bool = False
       to 4 that are constant; ``u`` alone is the cell itself.  It is what it was before the stage.
     - ``u = ...`` is what the cell becomes; other names are of the stage's own.
     - ``old(u)`` is the cell before the last write, of fields of kind ``"two_levels"``.
-    - ``name = sum(expression)``, with ``max`` or ``min``, is a reduction over all cells; its values,
+    - ``name = sum(expression)``, with ``max`` or ``min``, is a reduction over all cells; its
+    values,
       one for each step, are in `GridRun.reductions`.
     - ``step``, ``z``, ``y``, ``x``: number of the step, from 0, and place of the cell.
     - Arithmetic, comparisons, ``and or not``, ``a if c else b``, ``where(c, a, b)``, ``min``,
-      ``max``, ``abs``, ``sqrt`` and other functions of math; ``sum(w[d] * (u[0,0,d] + u[0,0,-d]) for
-      d in range(1, 5))``, loops over constants, calls of plain functions that return a value.
+      ``max``, ``abs``, ``sqrt`` and other functions of math; ``sum(w[d] * (u[0,0,d] + u[0,0,-d])
+      for d in range(1, 5))``, loops over constants, calls of plain functions that return a value.
     - Powers with whole exponents up to 16 are products.
     - In a function, parameters are the fields; other names have the values that they have where the
       stencil is made.  ``return`` gives the new values of the first parameters.
 
-    Raises StencilError, with line and place, for what cannot be understood; what depends on a grid's
-    fields when the stencil meets one, before anything is computed.
+    Raises StencilError, with line and place, for what cannot be understood; what depends on a
+    grid's fields when the stencil meets one, before anything is computed.
     """
     if not stages:
         return lambda function: stencil(function, fast_math=fast_math, **constants)
@@ -355,11 +357,11 @@ def kernel_signature(dtype: Any = "float64") -> Any:
     >>> @numba.cfunc(hanare.kernel_signature("float64"))
     ... def kernel(inputs, outputs, row_stride, rows, columns, step, z, y, x, reduction, user):
     ...     for i in range(rows):
-    ...         for j in range(numba.uint64(i * row_stride), numba.uint64(i * row_stride + columns)):
-    ...             outputs[0][j] = 0.5 * (inputs[0][j] + inputs[2][j])
+    ...         for j in range(numba.uint64(i * row_stride), numba.uint64(i * row_stride +
+    columns)): ...             outputs[0][j] = 0.5 * (inputs[0][j] + inputs[2][j])
 
-    The arguments are the members of ``hanare_stencil_box`` (``hanare/stencil.h``); ``inputs[k]`` and
-    ``outputs[k]`` point to cells.  Indices without sign make loops that vectorise.
+    The arguments are the members of ``hanare_stencil_box`` (``hanare/stencil.h``); ``inputs[k]``
+    and ``outputs[k]`` point to cells.  Indices without sign make loops that vectorise.
     """
     from numba import types
 

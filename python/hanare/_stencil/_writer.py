@@ -167,7 +167,7 @@ class Writer:
                 "(box, i, 0, box->columns);\n")
 
     def _terms(self, named: bool) -> str:
-        """Parameters, or arguments, for the terms of reductions: `base` is the first one's column."""
+        """Parameters, or arguments, for terms of reductions: `base` is the first one's column."""
         if not self.stage.reductions:
             return ""
         kinds = ("int64_t ", "T *") if named else ("", "")
@@ -215,7 +215,8 @@ class Writer:
         emitted = _Cells(self, rows).lines()
         lines += ["    " + line for line in emitted] + ["}"]
         return (f"static inline __attribute__((always_inline)) void cells_{rows}_{self.function}("
-                f"const hanare_stencil_box *box, int64_t i, int64_t from, int64_t to{self._terms(True)})\n{{\n"
+                f"const hanare_stencil_box *box, int64_t i, int64_t from, int64_t to"
+                f"{self._terms(True)})\n{{\n"
                 + "".join(line + "\n" if line.startswith("#") else f"    {line}\n"
                           for line in lines) + "}\n")
 
