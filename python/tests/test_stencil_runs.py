@@ -339,3 +339,6 @@ def test_kernels_of_numba(make, dtype):
                 o[j] = element(0.25) * (m[j - 1] + m[j + 1] + up[j] + down[j])
     made = hanare.kernel(kernel, reads={"u": 1}, writes="u")
     assert np.array_equal(run_of(make, made, dtype), run_of(make, SAME, dtype))
+    other = "float32" if dtype == "float64" else "float64"
+    with pytest.raises(hanare.StencilError, match=f"is for {dtype}, the grid is of {other}"):
+        run_of(make, made, other)

@@ -19,6 +19,10 @@ def fields(*names, dimensions=3, single=False, **kinds):
     return FieldSet(tuple((name, kinds.get(name, "state")) for name in names), dimensions, single)
 
 
+class Settings:
+    weight = 0.25
+
+
 class Box(ctypes.Structure):
     _fields_ = [("input", ctypes.POINTER(ctypes.c_void_p)),
                 ("output", ctypes.POINTER(ctypes.c_void_p)),
@@ -236,6 +240,14 @@ def test_functions_with_helpers_and_constants_around():
     assert gray_scott.radius == 1 and gray_scott.fields == ("u", "v")
     assert gray_scott.c_source(["u", "v"]) == text.c_source(["u", "v"])
 
+    settings = Settings()
+
+    @hanare.stencil
+    def with_attributes(u):
+        return math.pi * u[0, 0, 1] + settings.weight * WEIGHTS[1]
+    same = hanare.stencil(f"u = {math.pi!r} * u[0,0,1] + 0.125")
+    assert with_attributes.c_source() == same.c_source()
+
     @hanare.stencil(k=3)
     def returned(p, c):
         return k * p[0, 0, 1] + c[0, 0, 0]  # noqa: F821
@@ -283,7 +295,7 @@ def test_reads_and_radii_are_found():
     ("for i in range(10**9):\n  u = 1", "more than 10000 turns", 1, 10),
     ("u = (lambda: 1)()", "this cannot be called", 1, 6),
     ("import os", "cannot have an import", 1, 1),
-    ("u = u[0,0,0].real", "cannot have an attribute", 1, 5),
+    ("u = u[0,0,0].real", "is no number", 1, 5),
     ("u = old(v)", "old\\(v\\), but 'v' is of kind 'state'", None, None),
     ("u = " + "u[0,0,0] + é", "'é' is neither a field", 1, 16),
 ])

@@ -8,6 +8,7 @@ grid, so that most mistakes show there, and when it meets a grid.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -172,6 +173,18 @@ class Reader(Calls):
 
     def _value_Name(self, place: ast.Name) -> Any:
         return self.name(place)
+
+    def _value_Attribute(self, place: ast.Attribute) -> Any:
+        """Numbers of modules, as math.pi, and of objects of the program's own."""
+        if isinstance(place.value, ast.Name) and place.value.id in ("math", "np", "numpy") \
+                and place.attr in ("pi", "e", "tau", "inf", "nan"):
+            return getattr(math, place.attr)
+        owner = self.source.captured.get(place.value.id) if isinstance(
+            place.value, ast.Name) and not self.is_field(place.value.id) else None
+        value = getattr(owner, place.attr, None)
+        if isinstance(value, (bool, int, float, tuple, list, np.number, np.ndarray)):
+            return value
+        return self.fail(place, f"{_shown(place)} is no number")
 
     def _value_Tuple(self, place: ast.Tuple | ast.List) -> Any:
         return tuple(self.value(each) for each in place.elts)

@@ -183,7 +183,8 @@ class _KernelPart:
 
     def __init__(self, address: int | None, text: str | None, function: str,
                  reads: Mapping[str, int], writes: Sequence[str],
-                 reductions: Mapping[str, str], user: int, keeps: object) -> None:
+                 reductions: Mapping[str, str], user: int, keeps: object,
+                 single: bool | None = None) -> None:
         self.address = address
         self.text = text
         self.function = function
@@ -192,6 +193,7 @@ class _KernelPart:
         self.reductions = dict(reductions)
         self.user = user
         self.keeps = keeps
+        self.single = single  # float32 or float64, where that is known
         self.radius = max(self.reads.values(), default=0)
         self.fields = tuple(dict.fromkeys([*self.reads, *self.writes]))
 
@@ -203,6 +205,10 @@ class _KernelPart:
         for name in self.writes:
             if fields.kind(name) == "constant":
                 raise StencilError(f"the kernel writes {name!r}, which is a constant field")
+        if self.single is not None and self.single != fields.single:
+            names = ("float64", "float32")
+            raise StencilError(f"the kernel is for {names[self.single]}, the grid is of "
+                               f"{names[fields.single]}")
         address = self.address
         if address is None:
             kind = "float" if fields.single else "double"
@@ -334,10 +340,11 @@ def kernel(code: str | int | Any, *, reads: Mapping[str, int], writes: Sequence[
     address: int | None = None
     text: str | None = None
     keeps: object = code
+    single: bool | None = None
     if isinstance(code, str):
         text = code
     elif isinstance(getattr(code, "address", None), int):
-        address, text, user, keeps = _numba_part(code, user)
+        address, text, user, keeps, single = _numba_part(code, user)
     elif isinstance(code, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         address = ctypes.cast(code, ctypes.c_void_p).value
     elif isinstance(code, int) and not isinstance(code, bool):
@@ -348,7 +355,7 @@ def kernel(code: str | int | Any, *, reads: Mapping[str, int], writes: Sequence[
     if text is None and not address:
         raise bad_argument("code", code, "is no address", "one of a function")
     return Stencil([_KernelPart(address, text, function, reads, writes, reductions or {}, user,
-                                keeps)])
+                                keeps, single)])
 
 
 def kernel_signature(dtype: Any = "float64") -> Any:
@@ -386,16 +393,19 @@ void kernel(const hanare_stencil_box *b)
 _SPREAD_ARGUMENTS = 11
 
 
-def _numba_part(code: Any, user: int) -> tuple[int | None, str | None, int, object]:
-    """Address, or text, of the kernel that calls a cfunc, what its user is, and what keeps that."""
+def _numba_part(code: Any, user: int) -> tuple[int | None, str | None, int, object, bool | None]:
+    """Address, or text, of the kernel that calls a cfunc, what its user is, what keeps that, and
+    whether it is for float32."""
     arguments = getattr(getattr(code, "_sig", None), "args", ())
     if len(arguments) == 1:  # the box itself
-        return code.address, None, user, code
+        return code.address, None, user, code, None
     if len(arguments) != _SPREAD_ARGUMENTS:
         raise bad_argument("code", code, f"takes {len(arguments)} arguments",
                            "a numba.cfunc of hanare.kernel_signature()")
     pair = (ctypes.c_void_p * 2)(code.address, user)
-    return None, _SPREAD, ctypes.addressof(pair), (code, pair)
+    element = str(getattr(getattr(arguments[0], "dtype", None), "dtype", ""))
+    return (None, _SPREAD, ctypes.addressof(pair), (code, pair),
+            {"float32": True, "float64": False}.get(element))
 
 
 def is_single(dtype: Any) -> bool:
