@@ -26,14 +26,24 @@ void dsm_require(bool allowed, const char *rule) {
     form_end(2);
 }
 
+// What all processes have sent while it was timed.
+static uint64_t messages, bytes;
+
 double dsm_start(void) {
     form_barrier();
+    messages = form_messages;
+    bytes = form_bytes;
     return bench_seconds();
 }
 
 double dsm_stop(double start) {
+    messages = form_messages - messages;
+    bytes = form_bytes - bytes;
     form_barrier();
-    return bench_seconds() - start;
+    const double seconds = bench_seconds() - start;
+    messages = form_sum(messages);
+    bytes = form_sum(bytes);
+    return seconds;
 }
 
 void *dsm_allocate(size_t count, size_t size) {
@@ -52,10 +62,14 @@ void dsm_finish(const struct dsm_result *result) {
     int status = 0;
     if (form_process == 0) {
         const bool verified = result->wrong == NULL;
-        printf("name=%s form=%s processes=%u seconds=%.6f verified=%s digest=%016llx%s%s\n",
+        printf("name=%s form=%s processes=%u seconds=%.6f verified=%s digest=%016llx %s",
                result->name, form_name, form_processes, result->seconds, verified ? "yes" : "no",
-               (unsigned long long)result->digest, result->details[0] == '\0' ? "" : " ",
-               result->details);
+               (unsigned long long)result->digest, result->details);
+        if (form_counts) {
+            printf(" messages=%llu bytes=%llu", (unsigned long long)messages,
+                   (unsigned long long)bytes);
+        }
+        putchar('\n');
         if (!verified) fprintf(stderr, "%s: wrong result: %s\n", result->name, result->wrong);
         status = fflush(stdout) != 0 || !verified;
     }

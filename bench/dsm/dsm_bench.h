@@ -33,7 +33,7 @@ void *dsm_allocate(size_t count, size_t size);
 struct dsm_result {
     const char *name;     // "sor-z"
     double seconds;       // of what is timed, without start and initialisation
-    const char *details;  // "rows=10 columns=5", or ""
+    const char *details;  // "rows=10 columns=5"
     uint64_t digest;      // equal for equal results, whatever the form; 0: the program has none
     const char *wrong;    // NULL: verified; otherwise what is wrong
 };

@@ -6,11 +6,18 @@
 #ifndef HANARE_BENCH_DSM_FORM_H
 #define HANARE_BENCH_DSM_FORM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 extern const char form_name[];   // "tmk"
 extern unsigned form_process;    // 0 to form_processes - 1
 extern unsigned form_processes;  // set by form_begin
+
+// What this process has sent so far, where the form counts it: messages between processes but for
+// those of barriers, and the programs' bytes in them.  A sum over processes counts as one message
+// from each but one to have it in one, and as many more to have it in all.
+extern const bool form_counts;
+extern uint64_t form_messages, form_bytes;
 
 // `argc` and `argv` are main's; what follows `--` in them is for the form.
 void form_begin(int argc, char **argv);

@@ -13,6 +13,8 @@
 enum { kProcessesMax = 256, kStartTag = FORM_TAGS, kSumTag, kSumAnswerTag };
 
 const char form_name[] = "pvm";
+const bool form_counts = true;
+uint64_t form_messages, form_bytes;
 unsigned form_process;
 unsigned form_processes = 1;
 
@@ -27,6 +29,12 @@ int form_pvm(int result) {
         form_abort(line);
     }
     return result;
+}
+
+void form_send(unsigned process, int tag, size_t bytes) {
+    ++form_messages;
+    form_bytes += bytes;
+    form_pvm(pvm_send(tasks[process], tag));
 }
 
 static unsigned wanted_processes(int argc, char **argv) {

@@ -7,6 +7,8 @@
 #include "form.h"
 
 const char form_name[] = "seq";
+const bool form_counts = false;
+uint64_t form_messages, form_bytes;
 unsigned form_process = 0;
 unsigned form_processes = 1;
 

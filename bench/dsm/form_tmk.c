@@ -7,6 +7,8 @@
 #include "form_tmk.h"
 
 const char form_name[] = "tmk";
+const bool form_counts = false;  // by the library
+uint64_t form_messages, form_bytes;
 unsigned form_process;
 unsigned form_processes;
 

@@ -11,7 +11,7 @@ enum { kDownwards, kUpwards };
 static void send_row(unsigned process, int tag, double *row, size_t width) {
     pvm_initsend(PvmDataInPlace);
     form_pvm(pvm_pkdouble(row, (int)width, 1));
-    form_pvm(pvm_send(form_task(process), tag));
+    form_send(process, tag, width * sizeof(*row));
 }
 
 static void receive_row(unsigned process, int tag, double *row, size_t width) {

@@ -7,9 +7,10 @@
 
 enum { kPartTag, kSumTag };
 
-static void send_counts(const int *counts, int values) {
-    pvm_initsend(PvmDataRaw);
-    form_pvm(pvm_pkint((int *)(uintptr_t)counts, values, 1));
+static void send_counts(unsigned process, int tag, int *counts, int values) {
+    pvm_initsend(PvmDataInPlace);
+    form_pvm(pvm_pkint(counts, values, 1));
+    form_send(process, tag, (size_t)values * sizeof(*counts));
 }
 
 static void receive_counts(unsigned process, int tag, int *counts, int values) {
@@ -25,15 +26,14 @@ static void sum_counts(int *counts, int *others, int values) {
         for (int value = 0; value < values; ++value) counts[value] += others[value];
     }
     if (form_process < last) {
-        send_counts(counts, values);
-        form_pvm(pvm_send(form_task(form_process + 1), kPartTag));
+        send_counts(form_process + 1, kPartTag, counts, values);
         receive_counts(last, kSumTag, counts, values);
         return;
     }
-    int tasks[256];
-    for (unsigned process = 0; process < last; ++process) tasks[process] = form_task(process);
-    send_counts(counts, values);
-    form_pvm(pvm_mcast(tasks, (int)last, kSumTag));
+    // One by one: pvm_mcast goes through the daemons.
+    for (unsigned process = 0; process < last; ++process) {
+        send_counts(process, kSumTag, counts, values);
+    }
 }
 
 struct is_outcome is_run(const struct is *is, const struct is_part *part) {
