@@ -36,11 +36,6 @@ CASES = {
 }
 
 
-def environment(**variables):
-    """Where the launcher knows of no MPI its own ways between processes do."""
-    return {**os.environ, **variables}
-
-
 def values_of(line):
     return dict(word.split("=", 1) for word in line.split())
 
@@ -52,7 +47,7 @@ class Programs(unittest.TestCase):
             self.skipTest(f"{path.name} was not built")
         done = subprocess.run([*launcher, str(path), *arguments], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=SECONDS,
-                              env=environment(**variables))
+                              env={**os.environ, **variables})
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         lines = [line for line in done.stdout.splitlines() if line.startswith("name=")]
         self.assertEqual(len(lines), 1, done.stdout + done.stderr)
