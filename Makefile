@@ -131,7 +131,7 @@ bench: bootstrap
 # What is installed, and nothing else, is built.
 install: bootstrap
 	@cmake --preset release
-	@$(BUILD) release --target hanare hanare_run_library hanare_cli hanare_cc
+	@$(BUILD) release --target hanare hanare_run_library hanare_cli hanare_cc hanare_tmk
 	@cmake --install build/release --prefix $(PREFIX)
 
 FORMATTED = $$(git ls-files '*.c' '*.cpp' '*.h' '*.hpp')

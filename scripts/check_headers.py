@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles every header alone: those under include/ (but .hpp) as C11, all of them as C++20, the
-# library's own as C++23, those of bench/dlm as C11, and so those of bench/npb_mpi where there is an
-# MPI; warnings are errors.  The library's own which a
+# library's own as C++23, those of bench/dlm and bench/dsm as C11, and so those of bench/npb_mpi and
+# of PVM where these are there; warnings are errors.  The library's own which a
 # source includes before anything else are compiled alone wherever that is built; of these only the
 # guard is looked at.
 #
@@ -11,6 +11,7 @@
 import argparse
 import concurrent.futures
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -59,6 +60,8 @@ def jobs(root, cc, cxx, includes):
     far = [*cc, "-x", "c", "-std=gnu11", *internal, f"-I{root}/bench/dlm", "-Ddlm=", "-"]
     mpi = mpi_includes()
     npb = [*far[:-1], *(mpi or []), f"-I{root}/bench/dlm/npb", "-"]
+    dsm = [*far[:-1], f"-I{root}/bench/dlm/npb", f"-I{root}/bench/dsm", "-"]
+    has_pvm = pathlib.Path("/usr/include/pvm3.h").exists()
     firsts = included_first(root)
     for header in checklib.sources(root, "src", "cli", "bench"):
         name = header.relative_to(root)
@@ -68,6 +71,9 @@ def jobs(root, cc, cxx, includes):
         elif name.parts[:2] == ("bench", "npb_mpi"):
             if header.suffix == ".h" and mpi is not None:
                 yield name, "C11", npb
+        elif name.parts[:2] == ("bench", "dsm"):
+            if header.suffix == ".h" and (has_pvm or "pvm" not in header.stem):
+                yield name, "C11", dsm
         elif header.suffix in (".h", ".hpp") and not is_seen_alone(root, header, firsts):
             yield name, "C++23", [*cxx, "-x", "c++", "-std=c++23", *internal, "-"]
 

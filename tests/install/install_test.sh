@@ -31,7 +31,7 @@ PATH=$work/stubs:$PATH HANARE_NO_BOOTSTRAP=1 make -s -C "$source_folder/../.." i
     PREFIX="$work/elsewhere"
 diff - "$work/calls" <<END
 cmake --preset release
-cmake --build --parallel 1 --preset release --target hanare hanare_run_library hanare_cli hanare_cc
+cmake --build --parallel 1 --preset release --target hanare hanare_run_library hanare_cli hanare_cc hanare_tmk
 cmake --install build/release --prefix $work/elsewhere
 END
 built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
@@ -40,8 +40,9 @@ built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 ./$libdir/libdlm.a
 ./$libdir/libhanare-run.so
 ./$libdir/libhanare.so."*"
+./$libdir/libtmk.a
 ./libexec/hanare/hanare-space-root
-./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 7 ]]
+./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 8 ]]
 
 step "the unit and the manual page of memory servers"
 grep -q "^ExecStart=.* $work/staged/bin/hanare " "$work/prefix/lib/systemd/system/hanare-server.service"
@@ -72,6 +73,25 @@ END
     >"$work/log" && "$cmake" --build "$work/project/build" >>"$work/log" ||
     { cat "$work/log"; exit 1; }
 "$work/project/build/user"
+
+step "a program of TreadMarks"
+cat >"$work/tmk.c" <<'END'
+#include <hanare/compat/Tmk.h>
+static int *sum;
+int main(int argc, char **argv) {
+    Tmk_startup(argc, argv);
+    if (Tmk_proc_id == 0) sum = Tmk_malloc(sizeof *sum), Tmk_distribute(&sum, sizeof sum);
+    Tmk_barrier(0);
+    Tmk_lock_acquire(0);
+    *sum += 1;
+    Tmk_lock_release(0);
+    Tmk_barrier(1);
+    if (*sum != (int)Tmk_nprocs || Tmk_nprocs != 2) Tmk_errexit("%d of %u", *sum, Tmk_nprocs);
+    Tmk_exit(0);
+}
+END
+"$CC" -std=c11 -Wall -Wextra -Werror "$work/tmk.c" -ltmk -o "$work/tmk" "${flags[@]}"
+PATH=$work/prefix/bin:$PATH "$work/tmk" -- -n 2
 
 step "a program with dlm arrays, through the installed compiler driver"
 printf 'dlm int a[1 << 22];\nint main(void) { a[1 << 21] = 1; return a[1 << 21] + a[0] - 1; }\n' \
