@@ -325,7 +325,8 @@ typedef struct hanare_grid_run_options {
     uint32_t tile_height;   /* half the height and half the width of a diamond, in cells */
     /* Snapshots: `snapshot_field` after each step whose number (hanare_grid_info.step) is a
      * multiple of `snapshot_every`; 0: none.  To a new file: .npy (one array: snapshot, z, y, x) or
-     * .h5, .hdf5 (the same as dataset "snapshots", and "steps"), or to the function, or both. */
+     * .h5, .hdf5 (the same as dataset "snapshots", and "steps"), or to the function, or both.  What
+     * a run that ends early has not reached stays zero in the file. */
     uint32_t snapshot_field;
     uint64_t snapshot_every;
     const char *snapshot_path;

@@ -9,6 +9,7 @@
 #include "stencil/grid.hpp"
 #include "stencil/run_progress.hpp"
 #include "stencil/stream.hpp"
+#include "stencil/transfers.hpp"
 #include "stencil/trapezoid.hpp"
 
 namespace hanare::stencil {
@@ -196,6 +197,7 @@ Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunO
         HANARE_TRY_ASSIGN(taps, Taps::make(geometry_, program, tap_options(steps, options, plan)));
     }
     const bool is_in_place = is_in_file() && options_.durability == HANARE_DURABILITY_IN_PLACE;
+    if (is_in_file()) HANARE_TRY(Transfers::make(*storage_));  // whether there are any
     if (is_in_place) HANARE_TRY(storage_->commit(step_, 0, true));
 
     RunProgress progress(options.progress, options.progress_user, steps);
