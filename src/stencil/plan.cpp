@@ -22,6 +22,8 @@ constexpr uint64_t kStepsMax = 1024;
 // A chunk begins by bringing a diamond's planes into the cache again: as long as so many cells of
 // each of them take to be computed (decision 42).
 constexpr double kRestartCost = 0.05;
+// The first and the last row of a pass are half diamonds, and so is what they use again.
+constexpr double kEndCost = 0.3;
 // What of the file's bandwidth is counted on.
 constexpr double kBandwidthShare = 0.75;
 
@@ -139,7 +141,7 @@ double Planner::seconds_of_run(const Plan& plan) const {
     const auto height = static_cast<double>(plan.tile_height);
     const auto chunk = static_cast<double>(plan.chunk);
     const double restart = kRestartCost * 2 * height / chunk;
-    const double ends = kRestartCost * height / (steps * static_cast<double>(step_height_));
+    const double ends = kEndCost * height / (steps * static_cast<double>(step_height_));
     const double computing =
         cells * stages * steps / input_.speeds.cell_updates_per_s * (1 + restart + ends);
     const double bandwidth = (input_.speeds.read_bytes_per_s + input_.speeds.write_bytes_per_s) / 2;

@@ -28,7 +28,8 @@ void combine(hanare_reduction reduction, double& all, double value) {
 // Snapshots that passes in a chunk take part in.
 uint64_t slots_of(const TapOptions& options) {
     if (options.snapshots.every == 0) return 0;
-    return options.lanes * options.steps_per_pass / options.snapshots.every + 2;
+    return (options.lanes * options.steps_per_pass + options.snapshots.every - 1) /
+           options.snapshots.every;
 }
 
 size_t staging_bytes(const Geometry& geometry, const TapOptions& options) {
