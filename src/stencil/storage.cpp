@@ -17,7 +17,7 @@ namespace hanare::stencil {
 
 namespace {
 
-constexpr uint64_t kLockPatienceNs = 1'000'000'000;
+constexpr uint64_t kLockPatienceNs = 30'000'000'000;
 
 hanare_status status_of(int error, hanare_status other) {
     if (error == ENOSPC || error == EDQUOT || error == EFBIG) return HANARE_STATUS_STORE_FULL;
@@ -141,23 +141,35 @@ Result<void> Storage::allocate() {
                       where.c_str());
 }
 
-// The lock belongs to the open file, which a process that was killed keeps until the kernel has
-// ended its transfers: so nobody gets it while they might still write.
+// Two locks, of one byte each.  The first belongs to a descriptor that ends with its process: who
+// does not get it is told so at once.  The second belongs to the one of the transfers, which the
+// kernel keeps open until they have ended, also those of a process that was killed: nobody reads
+// or writes while these might still write.
 Result<void> Storage::lock() {
     if (options_.path.empty()) return {};
-    const uint64_t end_ns = sys::now_ns() + kLockPatienceNs;
+    const int flags = (options_.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK;
+    lock_file_ = sys::FileDescriptor(sys::above_standard(::open(options_.path.c_str(), flags)));
+    const bool is_got =
+        set_lock(lock_file_.number(), 0, 0) && set_lock(file_.number(), 1, kLockPatienceNs);
+    if (is_got) return {};
+    return fail(HANARE_STATUS_BUSY, "another process, or handle, has the grid %.150s",
+                options_.path.c_str());
+}
+
+// Where the file system has no locks there is nothing to wait for.
+bool Storage::set_lock(int file, off_t byte, uint64_t patience_ns) const {
+    const uint64_t end_ns = sys::now_ns() + patience_ns;
     struct flock lock = {};
     lock.l_type = options_.read_only ? F_RDLCK : F_WRLCK;
     lock.l_whence = SEEK_SET;
-    while (fcntl(file_.number(), F_OFD_SETLK, &lock) != 0) {
-        if (errno != EAGAIN && errno != EACCES) return {};  // a file system without locks
-        if (sys::now_ns() >= end_ns) {
-            return fail(HANARE_STATUS_BUSY, "another process, or handle, has the grid %.150s",
-                        options_.path.c_str());
-        }
+    lock.l_start = byte;
+    lock.l_len = 1;
+    while (fcntl(file, F_OFD_SETLK, &lock) != 0) {
+        if (errno != EAGAIN && errno != EACCES) return true;
+        if (sys::now_ns() >= end_ns) return false;
         poll(nullptr, 0, 2);
     }
-    return {};
+    return true;
 }
 
 // A ring that is being taken down keeps the file open a little longer.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 #include "base/result.hpp"
@@ -69,10 +70,12 @@ private:
     Result<void> open_file();
     Result<void> read_header();
     Result<void> lock();
+    bool set_lock(int file, off_t byte, uint64_t patience_ns) const;
     Result<void> map();
 
     Options options_;
     sys::FileDescriptor file_;
+    sys::FileDescriptor lock_file_;
     FileHeader header_;
     std::vector<uint64_t> regions_;  // of field and level, two entries each
     std::vector<size_t> first_region_;
