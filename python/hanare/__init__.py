@@ -17,8 +17,9 @@ System calls may be given far arrays, too, so that ``a.tofile(file)`` and socket
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ._system_calls import catch_system_calls, system_calls_are_caught
 
@@ -28,12 +29,13 @@ from ._errors import ArgumentError, Error, NoRoomError, StoreError  # noqa: E402
 from ._native import version as _version  # noqa: E402
 from ._pool import Pool, default_pool  # noqa: E402
 from ._run import RunResult, run  # noqa: E402
-from ._stencil._field import Field  # noqa: E402
-from ._stencil._grid import Grid  # noqa: E402
-from ._stencil._results import (GridRun, Progress, RunStatistics, Snapshots,  # noqa: E402
-                                Source)
-from ._stencil._source import StencilError  # noqa: E402
-from ._stencil._stencil import Stencil, kernel, kernel_signature, stencil  # noqa: E402
+
+if TYPE_CHECKING:
+    from ._stencil._field import Field
+    from ._stencil._grid import Grid
+    from ._stencil._results import GridRun, Progress, RunStatistics, Snapshots, Source
+    from ._stencil._source import StencilError
+    from ._stencil._stencil import Stencil, kernel, kernel_signature, stencil
 
 __version__ = _version()
 __all__ = [
@@ -42,6 +44,26 @@ __all__ = [
     "asarray", "default_pool", "empty", "from_file", "full", "kernel", "kernel_signature", "load",
     "ones", "run", "save", "stencil", "system_calls_are_caught", "zeros",
 ]
+
+# What is needed by those only who compute stencils.
+_WHERE = {
+    "Field": "_field", "Grid": "_grid", "GridRun": "_results", "Progress": "_results",
+    "RunStatistics": "_results", "Snapshots": "_results", "Source": "_results",
+    "StencilError": "_source", "Stencil": "_stencil", "kernel": "_stencil",
+    "kernel_signature": "_stencil", "stencil": "_stencil",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'hanare' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"._stencil.{_WHERE[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})
 
 
 _P = ParamSpec("_P")
