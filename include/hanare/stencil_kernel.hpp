@@ -322,18 +322,20 @@ public:
     template <int kRows>
     static void call(const hanare_stencil_box* box) {
         const auto& kernel = *static_cast<const Kernel*>(box->user);
-        std::int64_t row = 0;
         if constexpr (kReductions > 0) {
-            for (; row < box->rows; ++row) kernel.reduce_row(*box, row);
+            for (std::int64_t row = 0; row < box->rows; ++row) kernel.reduce_row(*box, row);
         } else {
-            for (; row + kRows <= box->rows; row += kRows)
-                kernel.template do_span<kRows>(*box, row, 0, box->columns, nullptr);
-            for (; row < box->rows; ++row)
-                kernel.template do_span<1>(*box, row, 0, box->columns, nullptr);
+            const std::int64_t together = box->rows & -std::int64_t{kRows};
+            kernel.template do_span<kRows>(*box, {0, together}, 0, box->columns, nullptr);
+            kernel.template do_span<1>(*box, {together, box->rows}, 0, box->columns, nullptr);
         }
     }
 
 private:
+    struct Rows {
+        std::int64_t begin;
+        std::int64_t end;
+    };
     using Fields = std::array<Cells<T, D>, kReads>;
 
     HANARE_INLINE Fields fields_of(const hanare_stencil_box& box) const {
@@ -353,30 +355,31 @@ private:
         return as_tuple(function(fields[I]...));
     }
 
-    /* Columns `from` to `to` of rows next to each other: all is computed before any is stored.
+    /* Columns `from` to `to` of some rows, kRows at a time: all is computed before any is stored.
      * `base` is the column of the first term. */
     template <int kRows>
-    HANARE_INLINE void do_cells(const hanare_stencil_box& box, std::int64_t row, std::int64_t from,
+    HANARE_INLINE void do_cells(const hanare_stencil_box& box, Rows rows, std::int64_t from,
                                 std::int64_t to, std::int64_t base, T (*terms)[kTermsMax]) const {
         /* Copies, which nothing that is stored can change. */
         const Function function = function_;
         Fields fields = fields_of(box);
         std::array<T*, kWrites> out;
-        for (std::size_t i = 0; i < kWrites; ++i) {
-            out[i] = static_cast<T*>(box.out[i]) + row * box.row_stride;
-        }
+        for (std::size_t i = 0; i < kWrites; ++i) out[i] = static_cast<T*>(box.out[i]);
         const std::int64_t stride = box.row_stride;
-        HANARE_INDEPENDENT_TURNS
-        for (std::int64_t column = from; column < to; ++column) {
-            constexpr auto reads = std::make_index_sequence<kReads>{};
-            constexpr auto results = std::make_index_sequence<kResults>{};
-            const Results first = value_at(function, fields, row, column, reads);
-            if constexpr (kRows == 2) {
-                const Results second = value_at(function, fields, row + 1, column, reads);
-                store(first, out, column, terms, 0, results);
-                store(second, out, column + stride, terms, 0, results);
-            } else {
-                store(first, out, column, terms, column - base, results);
+        for (std::int64_t row = rows.begin; row < rows.end; row += kRows) {
+            const std::int64_t at = row * stride;
+            HANARE_INDEPENDENT_TURNS
+            for (std::int64_t column = from; column < to; ++column) {
+                constexpr auto reads = std::make_index_sequence<kReads>{};
+                constexpr auto results = std::make_index_sequence<kResults>{};
+                const Results first = value_at(function, fields, row, column, reads);
+                if constexpr (kRows == 2) {
+                    const Results second = value_at(function, fields, row + 1, column, reads);
+                    store(first, out, at + column, terms, 0, results);
+                    store(second, out, at + stride + column, terms, 0, results);
+                } else {
+                    store(first, out, at + column, terms, column - base, results);
+                }
             }
         }
     }
@@ -399,32 +402,34 @@ private:
     }
 
     /* Stores begin at multiples of a vector: what is before, and what is left, are vectors that
-     * overlap with others, or single cells where a cell may not be computed twice. */
+     * overlap with others, or single cells where a cell may not be computed twice.  Each for all
+     * rows, so that what is set up for a loop is not set up for each row. */
     template <int kRows>
-    HANARE_INLINE void do_span(const hanare_stencil_box& box, std::int64_t row, std::int64_t from,
+    HANARE_INLINE void do_span(const hanare_stencil_box& box, Rows rows, std::int64_t from,
                                std::int64_t to, T (*terms)[kTermsMax]) const {
+        if (rows.begin >= rows.end) return;
         constexpr std::int64_t width = 64 / static_cast<std::int64_t>(sizeof(T));
         const std::int64_t count = to - from;
-        const T* const out = static_cast<const T*>(box.out[0]) + row * box.row_stride + from;
+        const T* const out = static_cast<const T*>(box.out[0]) + rows.begin * box.row_stride + from;
         const auto address = reinterpret_cast<std::uintptr_t>(out) / sizeof(T);
         std::int64_t head = static_cast<std::int64_t>(0 - address) & (width - 1);
         if (in_place_ || count < 2 * width) {
             head = std::min(head, count);
-            if (head > 0) do_cells<kRows>(box, row, from, from + head, from, terms);
-            do_cells<kRows>(box, row, from + head, to, from, terms);
+            if (head > 0) do_cells<kRows>(box, rows, from, from + head, from, terms);
+            do_cells<kRows>(box, rows, from + head, to, from, terms);
             return;
         }
-        if (head > 0) do_cells<kRows>(box, row, from, from + width, from, terms);
+        if (head > 0) do_cells<kRows>(box, rows, from, from + width, from, terms);
         const std::int64_t end = from + head + ((count - head) & -width);
-        do_cells<kRows>(box, row, from + head, end, from, terms);
-        if (end < to) do_cells<kRows>(box, row, to - width, to, from, terms);
+        do_cells<kRows>(box, rows, from + head, end, from, terms);
+        if (end < to) do_cells<kRows>(box, rows, to - width, to, from, terms);
     }
 
     void reduce_row(const hanare_stencil_box& box, std::int64_t row) const {
         T terms[kReductions == 0 ? 1 : kReductions][kTermsMax];
         for (std::int64_t from = 0; from < box.columns; from += kTermsMax) {
             const std::int64_t to = std::min(from + kTermsMax, box.columns);
-            do_span<1>(box, row, from, to, terms);
+            do_span<1>(box, {row, row + 1}, from, to, terms);
             fold(box, terms, to - from, std::make_index_sequence<kReductions>{});
         }
     }

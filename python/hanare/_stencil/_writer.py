@@ -134,10 +134,10 @@ class Writer:
         if self.stage.reductions:
             return self._cells(1) + self._span(1) + self._reducing()
         rows = self._rows_at_a_time()
-        loops = [self._loop(count) for count in sorted({rows, 1}, reverse=True)]
+        loops = [self._loop(count, rows) for count in sorted({rows, 1}, reverse=True)]
         return ("".join(self._cells(count) + self._span(count) for count in sorted({rows, 1}))
                 + f"void {self.function}(const hanare_stencil_box *box)\n{{\n"
-                  "    int64_t i = 0;\n" + "".join(loops) + "}\n")
+                + "".join(loops) + "}\n")
 
     # Rows.
 
@@ -162,9 +162,10 @@ class Writer:
         y = offsets[1] + row if self.three else 0
         return self.inputs[field, offsets[0]], y, offsets[-1]
 
-    def _loop(self, rows: int) -> str:
-        return (f"    for (; i + {rows - 1} < box->rows; i += {rows}) span_{rows}_{self.function}"
-                "(box, i, 0, box->columns);\n")
+    def _loop(self, rows: int, most: int) -> str:
+        begin = "0" if rows == most else f"box->rows & -{most}"
+        end = "box->rows" if rows == 1 else f"box->rows & -{rows}"
+        return f"    span_{rows}_{self.function}(box, {begin}, {end}, 0, box->columns);\n"
 
     def _terms(self, named: bool) -> str:
         """Parameters, or arguments, for terms of reductions: `base` is the first one's column."""
@@ -175,13 +176,15 @@ class Writer:
                                              for number in range(len(self.stage.reductions)))
 
     def _span(self, rows: int) -> str:
-        """Head, body and tail of a row, or of a part of it."""
+        """Head, body and tail of rows, or of a part of them; each for all rows, so that what is
+        set up for a loop is not set up for each row."""
         width = self.target.vector_cells
 
         def cells(begin: str, end: str) -> str:
-            return (f"cells_{rows}_{self.function}(box, i, {begin}, {end}"
+            return (f"cells_{rows}_{self.function}(box, i, rows, {begin}, {end}"
                     f"{self._terms(False)});\n")
-        body = ("    const T *const to = (const T *)box->out[0] + i * box->row_stride + begin;\n"
+        body = ("    if (i >= rows) return;\n"
+                "    const T *const to = (const T *)box->out[0] + i * box->row_stride + begin;\n"
                 "    const int64_t n = end - begin;\n"
                 f"    int64_t h = (int64_t)(-(uintptr_t)to / sizeof(T)) & {width - 1};\n")
         if self.in_place:
@@ -196,26 +199,29 @@ class Writer:
                      f"    {cells('begin + h', 'e')}"
                      f"    if (e < end) {cells(f'end - {width}', 'end')}")
         return (f"static inline __attribute__((always_inline)) void span_{rows}_{self.function}("
-                f"const hanare_stencil_box *box, int64_t i, int64_t begin, int64_t end"
+                "const hanare_stencil_box *box, int64_t i, int64_t rows, int64_t begin, int64_t "
+                "end"
                 f"{self._terms(True)})\n{{\n{body}}}\n")
 
     def _cells(self, rows: int) -> str:
-        """Cells `from` to `to` of a row, or of several."""
+        """Cells `from` to `to` of rows `i` to `rows`, so many rows at a time."""
         stage = self.stage
-        lines = ["const int64_t s = box->row_stride;"]
+        lines = ["const int64_t s = box->row_stride;", "(void)s;"]
         used = {self._place(node, 0)[0] for node in stage.nodes if node.kind == "cell"}
-        lines += [f"const T *const p{number} = (const T *)box->in[{number}] + i * s;"
+        lines += [f"const T *p{number} = (const T *)box->in[{number}] + i * s;"
                   for number in sorted(used)]
-        lines += [f"T *const q{number} = (T *)box->out[{number}] + i * s;"
+        lines += [f"T *q{number} = (T *)box->out[{number}] + i * s;"
                   for number in range(len(stage.writes))]
         for node in stage.nodes:
             if node.kind == "place" and node.value in ("step", "z"):
                 lines.append(f"const T {node.value} = (T)box->{node.value};")
-        lines += ["(void)s;", "#pragma omp simd", "for (int64_t j = from; j < to; ++j) {"]
-        emitted = _Cells(self, rows).lines()
-        lines += ["    " + line for line in emitted] + ["}"]
+        lines += [f"for (; i < rows; i += {rows}) {{", "#pragma omp simd",
+                  "    for (int64_t j = from; j < to; ++j) {"]
+        lines += ["        " + line for line in _Cells(self, rows).lines()] + ["    }"]
+        lines += [f"    p{number} += {rows} * s;" for number in sorted(used)]
+        lines += [f"    q{number} += {rows} * s;" for number in range(len(stage.writes))] + ["}"]
         return (f"static inline __attribute__((always_inline)) void cells_{rows}_{self.function}("
-                f"const hanare_stencil_box *box, int64_t i, int64_t from, int64_t to"
+                f"const hanare_stencil_box *box, int64_t i, int64_t rows, int64_t from, int64_t to"
                 f"{self._terms(True)})\n{{\n"
                 + "".join(line + "\n" if line.startswith("#") else f"    {line}\n"
                           for line in lines) + "}\n")
@@ -229,7 +235,7 @@ class Writer:
         lines += [f"        for (int64_t base = 0; base < box->columns; base += {CHUNK}) {{",
                   f"            int64_t n = box->columns - base < {CHUNK} ? box->columns - base : "
                   f"{CHUNK};",
-                  f"            span_1_{self.function}(box, i, base, base + n"
+                  f"            span_1_{self.function}(box, i, i + 1, base, base + n"
                   f"{self._terms(False)});"]
         lines += [f"            a{number} = fold_{reduction.kind}(a{number}, terms_{number}, n);"
                   for number, reduction in zip(numbers, self.stage.reductions)]
