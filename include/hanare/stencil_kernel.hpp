@@ -318,9 +318,10 @@ public:
            const std::array<int, kReads>& written, bool in_place)
         : function_(std::move(given)), radii_(radii), written_(written), in_place_(in_place) {}
 
-    /* hanare_stencil_kernel; `kRows` rows at a time. */
+    /* hanare_stencil_kernel; `kRows` rows at a time.  All is one function then, also what the
+     * lambda calls: a call within a loop would keep it from being done by vectors. */
     template <int kRows>
-    static void call(const hanare_stencil_box* box) {
+    __attribute__((flatten)) static void call(const hanare_stencil_box* box) {
         const auto& kernel = *static_cast<const Kernel*>(box->user);
         if constexpr (kReductions > 0) {
             for (std::int64_t row = 0; row < box->rows; ++row) kernel.reduce_row(*box, row);
