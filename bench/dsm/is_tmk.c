@@ -53,7 +53,9 @@ struct is_outcome is_run(const struct is *is, const struct is_part *part) {
     int *shared[kArrays];
     for (int array = 0; array < kArrays; ++array) {
         shared[array] = form_share(bytes);
-        clear_own_block(&blocks, shared[array]);  // so that it is the first to touch it
+        // So that the owner is the first to touch it.
+        if (dsm_init_by != 0) clear_own_block(&blocks, shared[array]);
+        if (dsm_init_by == 0 && form_process == 0) memset(shared[array], 0, bytes);
     }
     int *const all_counts = dsm_allocate((size_t)blocks.values, sizeof(int));
     Tmk_barrier(kCleared);
