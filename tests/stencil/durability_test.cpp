@@ -23,6 +23,8 @@ constexpr uint64_t kSteps = 300;
 
 class DurabilityTest : public ::testing::Test {
 protected:
+    ~DurabilityTest() override { unlink(path_.c_str()); }
+
     GridPointer create(hanare_durability durability) {
         std::vector<hanare_field> fields;
         hanare_grid_options options = options_for(model_, fields);

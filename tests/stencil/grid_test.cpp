@@ -21,6 +21,12 @@ using sys::testing::TemporaryDirectory;
 
 class GridTest : public ::testing::Test {
 protected:
+    ~GridTest() override {
+        for (const char* const name : {"/there", "/s.npy", "/s.h5"}) {
+            unlink((directory_.path() + name).c_str());
+        }
+    }
+
     hanare_grid_options options(const Model& model) {
         hanare_grid_options result = options_for(model, fields_);
         result.directory = directory_.path().c_str();
