@@ -10,7 +10,7 @@
  * Conventions as in pool.h.  Any thread, but not signal handlers; what is collective is called by
  * one thread of each task, in the same order.  System calls that are given shared memory which is
  * not here, or may not be written yet, fail with EFAULT: touch it first.  A child of fork() has
- * none of it: FORKED, and SIGBUS on access.
+ * none of it: FORKED, and SIGSEGV on access.
  *
  * A task that ends or is killed makes these functions fail with PEER_LOST in all others, within
  * five seconds; the text (hanare_last_error) says which one.  An access to memory that only it had
@@ -48,7 +48,7 @@ typedef struct hanare_dsm_options {
 /* Collective.  Joins the job as hanare_comm_open does, which is BUSY in this process then, and the
  * other way round.  `options` may be NULL.  Errors: NOT_SUPPORTED (no userfaultfd for this user, a
  * kernel before 6.4), NO_MEMORY (no addresses that are free in all tasks), INVALID_ARGUMENT (sizes
- * differ between tasks), TIMEOUT, PEER_LOST, SYSTEM. */
+ * differ between tasks), LIMIT (more than 253 tasks), TIMEOUT, PEER_LOST, SYSTEM. */
 HANARE_API hanare_status hanare_dsm_start(const hanare_dsm_options *options, hanare_dsm **dsm);
 /* Collective: waits for the others, and gives the memory back.  The handle is gone in any case. */
 HANARE_API hanare_status hanare_dsm_finish(hanare_dsm *dsm);
@@ -59,7 +59,8 @@ HANARE_API hanare_status hanare_dsm_size(const hanare_dsm *dsm, uint32_t *size);
 /* Shared memory of zeros, aligned to 64 bytes and, from a page on, to pages.  Only the calling task
  * has the address, until it has told the others.  NO_MEMORY: beyond memory_bytes. */
 HANARE_API hanare_status hanare_dsm_allocate(hanare_dsm *dsm, size_t bytes, void **address);
-/* What any task has allocated; nobody uses it any more.  NOT_FOUND. */
+/* What any task has allocated; nobody uses it any more, and who allocates it again has synchronised
+ * with those that did.  NOT_FOUND. */
 HANARE_API hanare_status hanare_dsm_free(hanare_dsm *dsm, void *address);
 
 /* Copies `bytes` from `address` to the same variable of all other tasks, which take no part; they
@@ -79,8 +80,8 @@ HANARE_API hanare_status hanare_dsm_lock(hanare_dsm *dsm, uint32_t lock);
 /* INVALID_ARGUMENT: this thread does not have it. */
 HANARE_API hanare_status hanare_dsm_unlock(hanare_dsm *dsm, uint32_t lock);
 
-/* What this task has done since it began.  Messages are counted where they are sent: requests, and
- * answers to requests of others; those of barriers apart. */
+/* What this task has done since it began.  Messages are requests to other tasks,
+ * which each have an answer; those of barriers apart. */
 typedef struct hanare_dsm_counters {
     size_t struct_size;
     uint64_t read_faults;
@@ -97,7 +98,7 @@ typedef struct hanare_dsm_counters {
     uint64_t barriers;
     uint64_t locks;        /* acquired */
     uint64_t remote_locks; /* of these, from another task */
-    uint64_t wait_ns;      /* in barriers, locks and faults */
+    uint64_t wait_ns;      /* in barriers */
 } hanare_dsm_counters;
 
 /* Set counters->struct_size before the call. */

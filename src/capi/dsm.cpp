@@ -41,7 +41,7 @@ Result<uint64_t> memory_bytes_of(const hanare_dsm_options& options) {
         HANARE_TRY_ASSIGN(bytes, parse_size(kMemoryVariable, *said));
     }
     if (bytes == 0) bytes = kMemoryBytes;
-    constexpr uint64_t kMax = uint64_t{1} << 43;
+    constexpr uint64_t kMax = uint64_t{1} << 42;
     if (bytes <= kMax) return round_up(bytes, kHugePageBytes);
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "shared memory of %s; at most %s",
                 format_size(bytes).c_str(), format_size(kMax).c_str());

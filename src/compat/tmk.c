@@ -137,6 +137,7 @@ void Tmk_startup(int argc, char **argv) {
     int end = argc;
     const struct options options = read_options(argc, argv, &end);
     if (!is_launched()) launch(options, end, argv);
+    argv[end] = NULL;
     check("Tmk_startup", hanare_dsm_start(NULL, &dsm));
     uint32_t rank = 0;
     uint32_t size = 0;

@@ -20,11 +20,13 @@ struct BlockState {
     static constexpr uint32_t kRights = 3;
 
     static constexpr uint32_t kBusy = 1u << 2;       // a thread is changing it; others wait
-    static constexpr uint32_t kDirty = 1u << 3;      // written to, in the list of these
+    static constexpr uint32_t kDirty = 1u << 3;      // written to, and listed
     static constexpr uint32_t kShared = 1u << 4;     // others have copies without a notice
     static constexpr uint32_t kServed = 1u << 5;     // one was given away while it was writable
     static constexpr uint32_t kHomeKnown = 1u << 6;  // the upper half is the home's rank
     static constexpr uint32_t kHomeHere = 1u << 7;
+    static constexpr uint32_t kListed = 1u
+                                        << 8;  // in the list of dirty blocks, dirty or not any more
 
     static constexpr uint32_t rights(uint32_t state) noexcept { return state & kRights; }
     static constexpr uint32_t home(uint32_t state) noexcept { return state >> 16; }

@@ -104,34 +104,40 @@ hanare_status HomeMemory::resolve(uint32_t block, bool write) noexcept {
         return HANARE_STATUS_OK;
     }
     const uint32_t rights = State::rights(seen);
-    // Another thread was faster.
+    // Another thread was faster, or the kernel was short of memory.
     if (rights == State::kWrite || (rights == State::kRead && !write)) {
+        const hanare_status status = map_again(block, rights);
         give_back(block);
-        return HANARE_STATUS_OK;
+        return status;
     }
     Counters::add(write ? counters_.write_faults : counters_.read_faults);
     return rights == State::kRead ? make_writable(block, seen) : obtain(block, write);
 }
 
-// The block is this thread's, and becomes writable with this.  Copies that others have without a
-// notice get one.
-void HomeMemory::finish_write(uint32_t block) noexcept {
+// The kernel has taken the page out of the view, or out of memory: it is in the file still.
+hanare_status HomeMemory::map_again(uint32_t block, uint32_t rights) noexcept {
+    *reinterpret_cast<volatile std::byte*>(segment_.alias(block));
+    const int error = map(block, 1, rights == State::kRead);
+    return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
+}
+
+// The block is this thread's.  What is listed before the program can write to it is not overlooked
+// by who releases in another thread.  Copies that others have without a notice get one.
+void HomeMemory::note_write(uint32_t block) noexcept {
     uint32_t seen = state(block).load(std::memory_order_acquire);
     for (;;) {
         const bool is_copy = (seen & State::kHomeHere) == 0;
-        const bool becomes_dirty =
-            (is_copy || (seen & State::kShared) != 0) && (seen & State::kDirty) == 0;
-        uint32_t next = State::with_rights(seen & ~State::kBusy, State::kWrite);
-        if (becomes_dirty) next |= State::kDirty;
-        // In the list first: who takes it out waits until the block is not busy.
-        if (becomes_dirty) {
-            dirty_.add(block);
-            while (!state(block).compare_exchange_weak(seen, next)) {
-                next = State::with_rights(seen & ~State::kBusy, State::kWrite) | State::kDirty;
-            }
-            return;
-        }
-        if (state(block).compare_exchange_strong(seen, next)) return;
+        if ((seen & State::kDirty) != 0 || (!is_copy && (seen & State::kShared) == 0)) return;
+        if (state(block).compare_exchange_weak(seen, seen | State::kDirty | State::kListed)) break;
+    }
+    if ((seen & State::kListed) == 0) dirty_.add(block);
+}
+
+// A copy of the block that went away meanwhile is not forgotten: it was served as writable.
+void HomeMemory::finish(uint32_t block, uint32_t rights) noexcept {
+    uint32_t seen = state(block).load(std::memory_order_acquire);
+    while (!state(block).compare_exchange_weak(seen,
+                                               State::with_rights(seen & ~State::kBusy, rights))) {
     }
 }
 
@@ -139,27 +145,21 @@ hanare_status HomeMemory::make_writable(uint32_t block, uint32_t seen) noexcept 
     if ((seen & State::kHomeHere) != 0) return make_writable_here(block, seen);
     std::memcpy(twin(block), segment_.alias(block), kBlockBytes);
     Counters::add(counters_.twins);
+    note_write(block);
     const int error = userfault_.write_protect(segment_.view(block), kBlockBytes, false);
-    if (error != 0) {
-        give_back(block);
-        return HANARE_STATUS_SYSTEM;
-    }
-    finish_write(block);
-    return HANARE_STATUS_OK;
+    finish(block, error == 0 ? State::kWrite : State::kRead);
+    return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
 }
 
 // Of which nobody has a copy, those behind it come along: nothing will be said of them.
 hanare_status HomeMemory::make_writable_here(uint32_t block, uint32_t seen) noexcept {
     uint32_t count = 1;
     if ((seen & State::kShared) == 0) count += take_neighbours(block, seen, kFetchWindowMax);
+    for (uint32_t i = 0; i < count; ++i) note_write(block + i);
     const int error =
         userfault_.write_protect(segment_.view(block), size_t{count} * kBlockBytes, false);
     for (uint32_t i = 0; i < count; ++i) {
-        if (error == 0) {
-            finish_write(block + i);
-        } else {
-            give_back(block + i);
-        }
+        finish(block + i, error == 0 ? State::kWrite : State::kRead);
     }
     return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
 }
@@ -197,13 +197,10 @@ hanare_status HomeMemory::obtain_here(uint32_t block) noexcept {
         // Now the file has a page there.
         *reinterpret_cast<volatile std::byte*>(segment_.alias(block + i));
     }
+    for (uint32_t i = 0; i < count; ++i) note_write(block + i);
     const int error = map(block, count, false);
     for (uint32_t i = 0; i < count; ++i) {
-        if (error == 0) {
-            finish_write(block + i);
-        } else {
-            give_back(block + i);
-        }
+        finish(block + i, error == 0 ? State::kWrite : State::kAbsent);
     }
     return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
 }

@@ -111,13 +111,19 @@ private:
     hanare_status ask_for_homes(uint32_t block, uint32_t count, uint16_t* homes) noexcept;
     int map(uint32_t first, uint32_t count, bool write_protected) noexcept;
     int forbid_writes(uint32_t first, uint32_t count) noexcept;
-    void finish_write(uint32_t block) noexcept;
+    // Before the program may write to it.
+    void note_write(uint32_t block) noexcept;
+    void finish(uint32_t block, uint32_t rights) noexcept;
+    hanare_status map_again(uint32_t block, uint32_t rights) noexcept;
 
     void close_served(std::span<uint32_t> served, std::vector<Run>& changed);
     void close_dirty(std::span<uint32_t> dirty, std::vector<Run>& changed);
     void close_dirty_copy(uint32_t block);
     hanare_status drop(uint32_t first, uint32_t end);
     void add_diff(uint32_t block, uint32_t home);
+    void note_failure(hanare_status status) noexcept {
+        if (failure_ == HANARE_STATUS_OK) failure_ = status;
+    }
     hanare_status send_diffs();
     hanare_status send_to(uint32_t home, std::span<const std::byte> diffs);
 
@@ -137,6 +143,7 @@ private:
 
     std::mutex release_lock_;                    // what follows
     std::vector<std::vector<std::byte>> diffs_;  // by home
+    hanare_status failure_ = HANARE_STATUS_OK;   // of what was sent, or protected, by now
     std::vector<Run> early_;  // sent home since the last release, when they were dropped
     uint32_t refreshes_ = 0;
 };

@@ -45,7 +45,7 @@ HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Co
            .acquire = [this](uint32_t from,
                              const std::vector<uint64_t>& known) { return acquire(from, known); },
            .positions = [this] { return notices_.positions(); },
-           .is_lost = [this](uint32_t task) { return lookout_.is_lost(task); }}),
+           .find_lost = [this](uint32_t first) { return find_lost(first); }}),
       last_barrier_(communicator.size()) {}
 
 Result<void> HomeProtocol::complete(const std::vector<PeerKeys>& keys, uint64_t deadline_ns) {
@@ -63,6 +63,17 @@ std::unexpected<Error> HomeProtocol::failed(const char* what, hanare_status stat
     return fail(status, "%s: %s", what, hanare_status_text(status));
 }
 
+bool HomeProtocol::find_lost(uint32_t first) {
+    std::vector<uint32_t> others;
+    add_others(first, others);
+    for (const uint32_t task : others) {
+        if (!lookout_.is_lost(task)) continue;
+        peers_.note_lost(task);
+        return true;
+    }
+    return false;
+}
+
 // ---- releasing, and learning what others have released
 
 hanare_status HomeProtocol::release() {
@@ -75,13 +86,8 @@ hanare_status HomeProtocol::release() {
 
 hanare_status HomeProtocol::acquire(uint32_t from, const std::vector<uint64_t>& known) {
     const std::lock_guard guard(learning_);
-    std::vector<Run> runs;
-    hanare_status status = learn(from, known, runs);
-    if (status != HANARE_STATUS_OK) return status;
-    make_disjoint(runs);
-    status = memory_->invalidate(runs);
-    if (status == HANARE_STATUS_OK) heed(known);
-    return status;
+    const hanare_status status = read_logs(from, known);
+    return status == HANARE_STATUS_OK ? heed(known) : status;
 }
 
 // What a message says of each task: how far the sender knows its log, and from where on the message
@@ -90,15 +96,6 @@ struct HomeProtocol::Said {
     uint64_t position = 0;
     uint64_t begin = 0;
 };
-
-// Changes no positions: what was read counts when it has been heeded.
-hanare_status HomeProtocol::learn(uint32_t from, const std::vector<uint64_t>& known,
-                                  std::vector<Run>& runs) {
-    const hanare_status status = read_logs(from, known);
-    if (status != HANARE_STATUS_OK) return status;
-    note_runs(known, runs);
-    return HANARE_STATUS_OK;
-}
 
 void HomeProtocol::note_runs(const std::vector<uint64_t>& known, std::vector<Run>& runs) const {
     for (uint32_t task = 0; task < peers_.size(); ++task) {
@@ -130,10 +127,17 @@ bool HomeProtocol::copy_logs(std::span<const Said> said, std::span<const std::by
     return true;
 }
 
-void HomeProtocol::heed(const std::vector<uint64_t>& known) noexcept {
+// What this task's logs have up to there counts from now on: first the copies go.
+hanare_status HomeProtocol::heed(const std::vector<uint64_t>& known) {
+    std::vector<Run> runs;
+    note_runs(known, runs);
+    make_disjoint(runs);
+    const hanare_status status = memory_->invalidate(runs);
+    if (status != HANARE_STATUS_OK) return status;
     for (uint32_t task = 0; task < peers_.size(); ++task) {
         if (known[task] > notices_.position(task)) notices_.extend(task, known[task]);
     }
+    return HANARE_STATUS_OK;
 }
 
 // Into this task's logs, as far as they reach.
@@ -141,8 +145,10 @@ hanare_status HomeProtocol::read_logs(uint32_t from, const std::vector<uint64_t>
     std::vector<std::unique_ptr<fabric::Operation>> reads;
     for (uint32_t task = 0; task < peers_.size(); ++task) {
         const uint64_t begin = notices_.position(task);
-        if (known[task] <= begin || known[task] - begin > Notices::kRangeBytesMax) continue;
-        const auto pieces = notices_.pieces(task, begin, known[task] - begin);
+        if (known[task] <= begin) continue;
+        // Who asks this task later may lack less.
+        const uint64_t bytes = std::min(known[task] - begin, Notices::kRangeBytesMax);
+        const auto pieces = notices_.pieces(task, known[task] - bytes, bytes);
         for (const auto& piece : {pieces.first, pieces.second}) {
             if (piece.empty()) continue;
             auto& read = *reads.emplace_back(std::make_unique<fabric::Operation>());
@@ -168,26 +174,22 @@ Result<void> HomeProtocol::barrier(uint32_t id) {
     const uint64_t begun_ns = sys::now_ns();
     const hanare_status released = release();
     if (released != HANARE_STATUS_OK) return failed("barrier", released);
-    const std::lock_guard guard(learning_);
     ++barriers_;
     Counters::add(counters_.barriers);
     bool is_wrong = false;
-    std::vector<Run> runs;
     for (uint32_t round = 0; (uint64_t{1} << round) < peers_.size(); ++round) {
-        HANARE_TRY(pass_round(round, id, is_wrong, runs));
+        HANARE_TRY(pass_round(round, id, is_wrong));
     }
     last_barrier_ = notices_.positions();
-    make_disjoint(runs);
-    hanare_status status = memory_->invalidate(runs);
-    if (status == HANARE_STATUS_OK) status = memory_->refresh();
+    const hanare_status status = memory_->refresh();
     Counters::add(counters_.wait_ns, sys::now_ns() - begun_ns);
     if (status != HANARE_STATUS_OK) return failed("barrier", status);
     if (!is_wrong) return {};
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "barrier %u: other tasks are at another one", id);
 }
 
-Result<void> HomeProtocol::pass_round(uint32_t round, uint32_t id, bool& is_wrong,
-                                      std::vector<Run>& runs) {
+// Other threads of this task may release and acquire while it waits.
+Result<void> HomeProtocol::pass_round(uint32_t round, uint32_t id, bool& is_wrong) {
     const uint32_t tasks = peers_.size();
     const uint32_t step = (1u << round) % tasks;
     const uint32_t to = (peers_.rank() + step) % tasks;
@@ -205,12 +207,11 @@ Result<void> HomeProtocol::pass_round(uint32_t round, uint32_t id, bool& is_wron
     std::ranges::transform(said, known.begin(), &Said::position);
     const size_t head_bytes = sizeof head + tasks * sizeof(Said);
     const std::span<const std::byte> logs(place + head_bytes, kMailBarrierBytes - head_bytes);
-    if (head.has_logs != 0 && copy_logs(said, logs)) {
-        note_runs(known, runs);
-    } else if (const hanare_status learnt = learn(from, known, runs); learnt != HANARE_STATUS_OK) {
-        return failed("barrier", learnt);
-    }
-    heed(known);
+    const std::lock_guard guard(learning_);
+    const bool has_come = head.has_logs != 0 && copy_logs(said, logs);
+    hanare_status status = has_come ? HANARE_STATUS_OK : read_logs(from, known);
+    if (status == HANARE_STATUS_OK) status = heed(known);
+    if (status != HANARE_STATUS_OK) return failed("barrier", status);
     return {};
 }
 
@@ -267,6 +268,15 @@ hanare_status HomeProtocol::send_message(uint32_t to, uint32_t round,
     return put_status != HANARE_STATUS_OK ? put_status : status;
 }
 
+// Whose loss ends the wait: anybody's, since who is awaited may wait for that one, or have given
+// up.
+void HomeProtocol::add_others(uint32_t first, std::vector<uint32_t>& tasks) const {
+    for (uint32_t i = 0; i < peers_.size(); ++i) {
+        const uint32_t task = (first + i) % peers_.size();
+        if (task != peers_.rank()) tasks.push_back(task);
+    }
+}
+
 Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
     std::atomic<uint32_t>& word = mail_.word(round);
     const auto has_come = [&] {
@@ -274,10 +284,11 @@ Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
     };
     const job::Failure failure = lookout_.wait(
         {.word = word, .has_come = has_come, .awaited = [&](std::vector<uint32_t>& tasks) {
-             tasks.push_back(from);
+             add_others(from, tasks);
          }});
     if (failure.is_none()) return {};
-    return fail(failure.status, "barrier: task %u is no more", failure.rank);
+    peers_.note_lost(failure.rank);
+    return failed("barrier", failure.status);
 }
 
 // ---- what peers ask
@@ -325,6 +336,7 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
         }
         case QuestionKind::kHandOver: {
             if (question.begin >= kLocks || room.size() < positions_bytes) return done(false);
+            if (peers_.lost() != Peers::kNobody) return HANARE_STATUS_BUSY;
             if (!locks_.hand_over(number, question.from)) return HANARE_STATUS_OK;
             for (uint32_t task = 0; task < peers_.size(); ++task) {
                 const uint64_t position = notices_.position(task);

@@ -62,12 +62,13 @@ private:
 
     hanare_status release();
     hanare_status acquire(uint32_t from, const std::vector<uint64_t>& known);
-    hanare_status learn(uint32_t from, const std::vector<uint64_t>& known, std::vector<Run>& runs);
     hanare_status read_logs(uint32_t from, const std::vector<uint64_t>& known);
     void note_runs(const std::vector<uint64_t>& known, std::vector<Run>& runs) const;
     bool copy_logs(std::span<const Said> said, std::span<const std::byte> logs);
-    void heed(const std::vector<uint64_t>& known) noexcept;
-    Result<void> pass_round(uint32_t round, uint32_t id, bool& is_wrong, std::vector<Run>& runs);
+    hanare_status heed(const std::vector<uint64_t>& known);
+    Result<void> pass_round(uint32_t round, uint32_t id, bool& is_wrong);
+    void add_others(uint32_t first, std::vector<uint32_t>& tasks) const;
+    bool find_lost(uint32_t first);
     std::vector<std::byte> make_message(uint32_t id, bool is_wrong) const;
     hanare_status send_message(uint32_t to, uint32_t round, std::span<const std::byte> message);
     Result<void> await_message(uint32_t from, uint32_t round);

@@ -4,6 +4,7 @@
 // and fetching again what is needed in each epoch.  By ordinary threads; one releases at a time.
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "dsm/diff.hpp"
 #include "dsm/fetch.hpp"
@@ -34,11 +35,14 @@ void note(std::vector<Run>& changed, uint32_t block) {
 }  // namespace
 
 hanare_status HomeMemory::release(std::vector<Run>& changed) {
+    // A handler of the program's that touches a busy block in this thread would wait for itself.
+    const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
     changed.swap(early_);
     close_served(served_.take(), changed);
     close_dirty(dirty_.take(), changed);
     const hanare_status status = send_diffs();
+    failure_ = HANARE_STATUS_OK;
     make_disjoint(changed);
     return status;
 }
@@ -55,7 +59,7 @@ void HomeMemory::close_served(std::span<uint32_t> served, std::vector<Run>& chan
             uint32_t seen = 0;
             take(first + i, seen);
         }
-        forbid_writes(first, count);
+        if (forbid_writes(first, count) != 0) note_failure(HANARE_STATUS_SYSTEM);
         for (uint32_t block = first; block < first + count; ++block) {
             uint32_t seen = state(block).load();
             uint32_t next = 0;
@@ -79,6 +83,7 @@ void HomeMemory::close_dirty(std::span<uint32_t> dirty, std::vector<Run>& change
         for (uint32_t block = first; block < first + count; ++block) {
             uint32_t seen = 0;
             take(block, seen);
+            state(block).fetch_and(~State::kListed);
             // It was dropped, or closed as served.
             if ((seen & State::kDirty) == 0) {
                 give_back(block);
@@ -103,7 +108,7 @@ void HomeMemory::close_dirty(std::span<uint32_t> dirty, std::vector<Run>& change
 
 // The caller has it.  Who writes to it now waits.
 void HomeMemory::close_dirty_copy(uint32_t block) {
-    forbid_writes(block, 1);
+    if (forbid_writes(block, 1) != 0) note_failure(HANARE_STATUS_SYSTEM);
     uint32_t seen = state(block).load();
     add_diff(block, State::home(seen));
     while (!state(block).compare_exchange_weak(
@@ -121,18 +126,19 @@ void HomeMemory::add_diff(uint32_t block, uint32_t home) {
     if (bytes == 0) return;
     Counters::add(counters_.diffs);
     Counters::add(counters_.diff_bytes, bytes);
+    if (diffs.size() < kMailDiffBytes) return;
+    note_failure(send_to(home, diffs));
+    diffs.clear();
 }
 
 // Diffs that are under way to a home: in the question itself, or in its mail.
 hanare_status HomeMemory::send_diffs() {
-    hanare_status first = HANARE_STATUS_OK;
     for (uint32_t home = 0; home < peers_.size(); ++home) {
         if (diffs_[home].empty()) continue;
-        const hanare_status status = send_to(home, diffs_[home]);
-        if (first == HANARE_STATUS_OK) first = status;
+        note_failure(send_to(home, diffs_[home]));
         diffs_[home].clear();
     }
-    return first;
+    return failure_;
 }
 
 hanare_status HomeMemory::send_to(uint32_t home, std::span<const std::byte> diffs) {
@@ -173,6 +179,7 @@ hanare_status HomeMemory::send_to(uint32_t home, std::span<const std::byte> diff
 // ---- copies that are old
 
 hanare_status HomeMemory::invalidate(std::span<const Run> runs) {
+    const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
     hanare_status first_failure = HANARE_STATUS_OK;
     for (const Run& run : runs) {
@@ -186,9 +193,9 @@ hanare_status HomeMemory::invalidate(std::span<const Run> runs) {
 
 // What lies between copies, the program may have or not: only copies are dropped, several at once.
 hanare_status HomeMemory::drop(uint32_t first, uint32_t end) {
-    bool has_diffs = false;
     for (uint32_t block = first; block < end;) {
         uint32_t count = 0;
+        bool has_diffs = false;
         for (; block + count < end; ++count) {
             uint32_t seen = state(block + count).load();
             if ((seen & State::kHomeHere) != 0 ||
@@ -196,13 +203,20 @@ hanare_status HomeMemory::drop(uint32_t first, uint32_t end) {
                 break;
             }
             take(block + count, seen);
+            // Whose first touch was going on.
+            if ((seen & State::kHomeHere) != 0) {
+                give_back(block + count);
+                break;
+            }
             if ((seen & State::kDirty) != 0) {
-                forbid_writes(block + count, 1);
+                if (forbid_writes(block + count, 1) != 0) note_failure(HANARE_STATUS_SYSTEM);
                 add_diff(block + count, State::home(seen));
                 note(early_, block + count);
                 has_diffs = true;
             }
         }
+        // Who fetches it again finds there what was written here.
+        if (has_diffs) send_diffs();
         if (count > 0) {
             sys::unmap_pages(segment_.view(block), size_t{count} * kBlockBytes);
             Counters::add(counters_.invalidated_blocks, count);
@@ -215,13 +229,14 @@ hanare_status HomeMemory::drop(uint32_t first, uint32_t end) {
         }
         block += count == 0 ? 1 : count;
     }
-    return has_diffs ? send_diffs() : HANARE_STATUS_OK;
+    return std::exchange(failure_, HANARE_STATUS_OK);
 }
 
 // What was fetched since the last time and is absent now, was needed in the last epoch and changed:
 // it is fetched before it is missed, all of it at once.  Now and then it is not, to see what is
 // still needed.
 hanare_status HomeMemory::refresh() {
+    const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
     const std::span<const uint32_t> fetched = fetched_.take();
     if (++refreshes_ % kRefreshPauses == 0) return HANARE_STATUS_OK;
@@ -251,7 +266,6 @@ hanare_status HomeMemory::refresh() {
             status = HANARE_STATUS_SYSTEM;
         }
         Counters::add(counters_.fetched_blocks, status == HANARE_STATUS_OK ? run.count : 0);
-        const sys::SignalBlock no_signals;
         for (uint32_t block = run.first; block < run.first + run.count; ++block) {
             if (status == HANARE_STATUS_OK) {
                 fetched_.add_hint(block);

@@ -31,6 +31,8 @@ std::unexpected<Error> Locks::failed(uint32_t number, hanare_status status) cons
 
 Result<void> Locks::lock(uint32_t number) {
     const uint32_t thread = sys::current_thread_id();
+    // What was under way with that task is not known; where a token is, may not be either.
+    if (peers_.lost() != kNobody) return failed(number, HANARE_STATUS_PEER_LOST);
     std::unique_lock guard(lock_);
     Lock& lock = at(number);
     if (lock.is_held && lock.holder == thread) {
@@ -50,10 +52,18 @@ Result<void> Locks::lock(uint32_t number) {
 Result<void> Locks::fetch(uint32_t number, std::unique_lock<std::mutex>& guard) {
     Lock& lock = at(number);
     lock.is_wanted = true;
-    const auto give_up = [&](hanare_status status) -> std::unexpected<Error> {
+    const auto give_up = [&](hanare_status why) -> std::unexpected<Error> {
+        hanare_status status = why;
         if (!guard.owns_lock()) guard.lock();
         lock.is_wanted = false;
         changed_.notify_all();
+        // Who was asked has heard of the loss before (HomeProtocol::answer).
+        if (status == HANARE_STATUS_BUSY) {
+            guard.unlock();
+            const bool is_lost = actions_.find_lost(manager_of(number));
+            guard.lock();
+            if (is_lost) status = HANARE_STATUS_PEER_LOST;
+        }
         return failed(number, status);
     };
     guard.unlock();
@@ -108,7 +118,7 @@ Result<void> Locks::await(uint32_t number, uint32_t asked, std::unique_lock<std:
             continue;
         }
         guard.unlock();
-        const bool is_lost = actions_.is_lost(asked);
+        const bool is_lost = actions_.find_lost(asked);
         guard.lock();
         if (is_lost && !lock.is_here) return failed(number, HANARE_STATUS_PEER_LOST);
     }

@@ -33,8 +33,8 @@ public:
         // What the task `from`, whose positions these are, knows, is known here.
         std::function<hanare_status(uint32_t from, const std::vector<uint64_t>&)> acquire;
         std::function<std::vector<uint64_t>()> positions;
-        // Whether that task is no more.
-        std::function<bool(uint32_t)> is_lost;
+        // Whether some task is no more, that one first (Peers::lost()).
+        std::function<bool(uint32_t)> find_lost;
     };
     Locks(Peers& peers, Counters& counters, Actions actions)
         : peers_(peers), counters_(counters), actions_(std::move(actions)) {}

@@ -27,6 +27,9 @@ Notices::Pieces Notices::pieces(uint32_t task, uint64_t from, uint64_t bytes) co
 }
 
 void Notices::append(std::span<const Run> runs) noexcept {
+    constexpr size_t kRunsMax = kRangeBytesMax / 4 / sizeof(Run);
+    constexpr Run kAll = {0, UINT32_MAX};
+    if (runs.size() > kRunsMax) runs = {&kAll, 1};
     uint64_t at = position(rank_);
     for (const Run& run : runs) {
         std::memcpy(pieces(rank_, at, sizeof run).first.data(), &run, sizeof run);
@@ -40,6 +43,7 @@ void read_runs(const Notices::Pieces& pieces, std::vector<Run>& runs) {
         for (size_t at = 0; at + sizeof(Run) <= piece.size(); at += sizeof(Run)) {
             Run run;
             std::memcpy(&run, piece.data() + at, sizeof run);
+            run.count = std::min(run.count, UINT32_MAX - run.first);
             runs.push_back(run);
         }
     }

@@ -43,7 +43,7 @@ public:
     }
     std::vector<uint64_t> positions() const;
 
-    // To this task's own log.
+    // To this task's own log; where they are too many, one that is all blocks.
     void append(std::span<const Run> runs) noexcept;
 
     // The ring's bytes from a position on, in two pieces where it ends between.
@@ -73,7 +73,7 @@ private:
     std::unique_ptr<std::atomic<uint64_t>[]> positions_;
 };
 
-// Adds what the pieces say.
+// Adds what the pieces say, which may be anything.
 void read_runs(const Notices::Pieces& pieces, std::vector<Run>& runs);
 // Sorted, without gaps or overlaps between neighbours that could be one.
 void make_disjoint(std::vector<Run>& runs);

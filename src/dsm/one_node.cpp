@@ -50,15 +50,16 @@ Result<void> OneNode::wait(std::atomic<uint32_t>& word, uint32_t seen, uint32_t 
 }
 
 Result<void> OneNode::barrier(uint32_t id) {
+    // Who has arrived at the one that failed is counted there for ever.
+    if (lost_ != UINT32_MAX) return fail(HANARE_STATUS_PEER_LOST, "task %u is no more", lost());
     const uint64_t begun_ns = sys::now_ns();
     OneNodeWords& words = this->words();
     const uint32_t tasks = communicator_.size();
     const uint32_t epoch = words.epoch.load(std::memory_order_acquire);
     Counters::add(counters_.barriers);
-    uint32_t nobody = 0;
-    // The first one's number; kept one higher, since there is a barrier 0 and 0 is none.
-    if (!words.id.compare_exchange_strong(nobody, id + 1) && nobody != id + 1) {
-        words.wrong.store(epoch + 1, std::memory_order_relaxed);
+    uint64_t nobody = 0;
+    if (!words.id.compare_exchange_strong(nobody, uint64_t{id} + 1) && nobody != uint64_t{id} + 1) {
+        words.wrong[epoch % 2].store(epoch + 1, std::memory_order_relaxed);
     }
     if (words.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == tasks) {
         words.arrived.store(0, std::memory_order_relaxed);
@@ -69,7 +70,7 @@ Result<void> OneNode::barrier(uint32_t id) {
         HANARE_TRY(wait(words.epoch, epoch, tasks));
     }
     Counters::add(counters_.wait_ns, sys::now_ns() - begun_ns);
-    if (words.wrong.load(std::memory_order_relaxed) != epoch + 1) return {};
+    if (words.wrong[epoch % 2].load(std::memory_order_relaxed) != epoch + 1) return {};
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "barrier %u: other tasks are at another one", id);
 }
 

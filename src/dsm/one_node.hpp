@@ -22,8 +22,8 @@ namespace hanare::dsm {
 struct OneNodeWords {
     alignas(64) std::atomic<uint32_t> arrived;
     alignas(64) std::atomic<uint32_t> epoch;
-    std::atomic<uint32_t> id;     // of this barrier, as the first has it
-    std::atomic<uint32_t> wrong;  // some task has another one; of this epoch, plus one
+    std::atomic<uint64_t> id;        // of this barrier, as the first has it, plus one
+    std::atomic<uint32_t> wrong[2];  // some task has another one; of epochs in turns, plus one
     // 0: free; else the holder's rank plus one, and whether somebody sleeps.
     alignas(64) std::atomic<uint32_t> locks[kLocks];
 };

@@ -28,10 +28,7 @@ void Peers::post(uint32_t rank, fabric::Operation& operation) noexcept {
 hanare_status Peers::wait(uint32_t rank, fabric::Operation& operation) noexcept {
     links_[rank]->wait(operation);
     const hanare_status status = operation.status();
-    if (status == HANARE_STATUS_PEER_LOST) {
-        uint32_t nobody = kNobody;
-        lost_.compare_exchange_strong(nobody, rank);
-    }
+    if (status == HANARE_STATUS_PEER_LOST) note_lost(rank);
     return status;
 }
 

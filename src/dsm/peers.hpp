@@ -77,6 +77,10 @@ public:
     // The first task that was found to be lost; nothing: none.
     static constexpr uint32_t kNobody = UINT32_MAX;
     uint32_t lost() const noexcept { return lost_.load(std::memory_order_acquire); }
+    void note_lost(uint32_t rank) noexcept {
+        uint32_t nobody = kNobody;
+        lost_.compare_exchange_strong(nobody, rank);
+    }
 
 private:
     const uint32_t rank_;

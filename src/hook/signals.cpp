@@ -9,6 +9,7 @@
 #include <ucontext.h>
 
 #include <cerrno>
+#include <mutex>
 
 #include "hook/claims.hpp"
 #include "hook/disposition.hpp"
@@ -189,6 +190,8 @@ bool take_place(Claim& claim, SignalReceiver receiver) {
 
 // Installs the handler; blocked signals are the caller's to look after.
 Result<void> begin_claim(int signal_number, SignalReceiver receiver) {
+    static std::mutex one_at_a_time;
+    const std::lock_guard guard(one_at_a_time);
     size_t index = 0;
     while (index < kClaimableCount && kClaimable[index].signal_number != signal_number) ++index;
     if (index == kClaimableCount) {
@@ -200,7 +203,7 @@ Result<void> begin_claim(int signal_number, SignalReceiver receiver) {
     if (!take_place(claim, receiver)) {
         return fail(HANARE_STATUS_BUSY, "signal %d is already claimed", signal_number);
     }
-    if (claim.kept.load(std::memory_order_acquire)) return {};
+    if ((claimed_bits.load(std::memory_order_acquire) & bit_of(pair.signal_number)) != 0) return {};
     record_current(pair.signal_number, claim.signal);
     record_current(pair.stand_in, claim.stand_in);
     claim.kept.store(true, std::memory_order_release);

@@ -86,6 +86,9 @@ class Rules(unittest.TestCase):
     def test_threads_share_a_task_s_part(self):
         self.check("threads", tasks=(1, 2, 3))
 
+    def test_a_thread_may_be_in_a_barrier_while_others_pass_locks(self):
+        self.check("thread_in_barrier", tasks=(1, 2, 3))
+
     def test_memory_of_different_sizes_is_refused(self):
         command = f"HANARE_DSM_MEMORY=$((1 + $HANARE_RANK))G exec {PROGRAMS / 'rules'} locks"
         run = launch(2, "sh", "-c", command)

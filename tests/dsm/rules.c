@@ -7,6 +7,7 @@
  * Prints "right" in each task, or says what is wrong and returns 1. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -180,6 +181,39 @@ static void threads(void) {
     }
 }
 
+/* A thread has a lock that other tasks want before they come to the barrier where its task is. */
+static _Atomic int is_at_barrier;
+static void *give_lock(void *argument) {
+    (void)argument;
+    must(hanare_dsm_lock(dsm, 9), "lock");
+    is_at_barrier = -1;
+    while (is_at_barrier != 1) sched_yield();
+    for (int i = 0; i < 1000; ++i) sched_yield();
+    shared[1] += 1;
+    must(hanare_dsm_unlock(dsm, 9), "unlock");
+    return NULL;
+}
+static void thread_in_barrier(void) {
+    get_shared(4096);
+    pthread_t thread;
+    if (rank == 0) {
+        if (pthread_create(&thread, NULL, give_lock, NULL) != 0) {
+            wrong("pthread_create", HANARE_STATUS_OK);
+        }
+        while (is_at_barrier != -1) sched_yield();
+    }
+    must(hanare_dsm_barrier(dsm, 1), "barrier");
+    if (rank == 0) {
+        is_at_barrier = 1;
+    } else {
+        must(hanare_dsm_lock(dsm, 9), "lock");
+        if (shared[1] != 1) wrong("what was written under the lock", HANARE_STATUS_OK);
+        must(hanare_dsm_unlock(dsm, 9), "unlock");
+    }
+    must(hanare_dsm_barrier(dsm, 2), "barrier");
+    if (rank == 0) pthread_join(thread, NULL);
+}
+
 /* The last task goes away; the others wait for it. */
 static void lost_in_barrier(void) {
     if (rank == size - 1) kill(getpid(), SIGKILL);
@@ -221,6 +255,7 @@ static const struct {
     {"forks", forks},
     {"system_calls", system_calls},
     {"threads", threads},
+    {"thread_in_barrier", thread_in_barrier},
     {"lost_in_barrier", lost_in_barrier},
     {"lost_with_lock", lost_with_lock},
     {"lost_home", lost_home},

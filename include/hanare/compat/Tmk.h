@@ -5,8 +5,11 @@
  * Midorikawa, Iizuka 1998), on Hanare's distributed shared memory: dsm.h says what holds for it.
  *
  *     Tmk_startup(argc, argv);
- *     if (Tmk_proc_id == 0) grid = Tmk_malloc(n * sizeof *grid), Tmk_distribute(&grid, sizeof
- * grid); Tmk_barrier(0);
+ *     if (Tmk_proc_id == 0) {
+ *         grid = Tmk_malloc(n * n * sizeof(double));
+ *         Tmk_distribute(&grid, sizeof(grid));
+ *     }
+ *     Tmk_barrier(0);
  *
  * Link with -ltmk -lhanare.  Programs are started by `hanare launch -n N`, mpirun, srun; alone they
  * are one process, or as many as options behind `--` say: `-n N`, `-f HOSTFILE` (a host per line).
