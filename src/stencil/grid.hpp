@@ -83,6 +83,7 @@ private:
     uint64_t region(uint32_t field, uint32_t level) const;
 
     // In grid_run.cpp.
+    Result<void> check_steps(uint64_t steps) const;
     Result<Plan> make_plan(const Program& program, uint64_t steps, const RunOptions& options);
     Result<Speeds> speeds(const RunOptions& options);
     Result<void> run_stream(const Program& program, uint64_t steps, const RunOptions& options,

@@ -92,9 +92,17 @@ void Grid::note(const Plan& plan, const Program& program, uint64_t steps) {
             : 0;
 }
 
+Result<void> Grid::check_steps(uint64_t steps) const {
+    constexpr uint64_t kStepsMax = uint64_t{1} << 48;
+    if (steps <= kStepsMax && step_ <= kStepsMax) return {};
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "steps: %llu; a run has %llu at most",
+                static_cast<unsigned long long>(steps), static_cast<unsigned long long>(kStepsMax));
+}
+
 Result<hanare_grid_statistics> Grid::plan(const Program& program, uint64_t steps,
                                           const RunOptions& options) {
     HANARE_TRY(check_usable(false));
+    HANARE_TRY(check_steps(steps));
     const hanare_grid_statistics kept = statistics_;
     const auto plan = make_plan(program, steps, options);
     if (plan) note(*plan, program, steps);
@@ -157,6 +165,7 @@ Result<void> Grid::run(const Program& program, uint64_t steps, const RunOptions&
                     "snapshot_field %u does not exist, or the stencil does not write it",
                     options.snapshots.field);
     }
+    HANARE_TRY(check_steps(steps));
     if (steps == 0) return {};
     if (options_.method != HANARE_METHOD_STREAM) return run_trapezoid(program, steps, options);
     HANARE_TRY_ASSIGN(const Plan plan, make_plan(program, steps, options));
@@ -199,6 +208,8 @@ Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunO
     const bool is_in_place = is_in_file() && options_.durability == HANARE_DURABILITY_IN_PLACE;
     if (is_in_file()) HANARE_TRY(Transfers::make(*storage_));  // whether there are any
     if (is_in_place) HANARE_TRY(storage_->commit(step_, 0, true));
+    // What the program has written by itself, until the first pass is finished.
+    if (is_in_file() && !is_in_place) HANARE_TRY(storage_->sync());
 
     RunProgress progress(options.progress, options.progress_user, steps);
     Stream stream({geometry_, fields_, program, is_in_file() ? rings : buffers_, plan,
@@ -207,7 +218,8 @@ Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunO
     Result<void> done = stream.run(result);
     if (done && is_in_place) done = storage_->commit(step_ + result.steps, 0, false);
     const double elapsed_s = progress.elapsed_s();
-    if (!done && (!is_in_file() || is_in_place)) is_broken_ = true;
+    const bool is_unsure = is_in_file() && storage_->is_unsure();
+    if (!done && (!is_in_file() || is_in_place || is_unsure)) is_broken_ = true;
     step_ += result.steps;
 
     tell(program, steps, result, elapsed_s);

@@ -149,6 +149,10 @@ Result<void> Storage::lock() {
     if (options_.path.empty()) return {};
     const int flags = (options_.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK;
     lock_file_ = sys::FileDescriptor(sys::above_standard(::open(options_.path.c_str(), flags)));
+    if (!lock_file_.is_open()) {
+        return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, errno, "cannot lock %.150s",
+                          options_.path.c_str());
+    }
     const bool is_got =
         set_lock(lock_file_.number(), 0, 0) && set_lock(file_.number(), 1, kLockPatienceNs);
     if (is_got) return {};
@@ -179,6 +183,8 @@ Storage::~Storage() {
     lock.l_type = F_UNLCK;
     lock.l_whence = SEEK_SET;
     fcntl(file_.number(), F_OFD_SETLK, &lock);
+    // Children of a fork may have it, too.
+    fcntl(lock_file_.number(), F_OFD_SETLK, &lock);
 }
 
 Result<void> Storage::map() {
@@ -292,8 +298,11 @@ Result<void> Storage::commit(uint64_t step, uint32_t copy, bool is_running) {
         if (page == nullptr) return fail(HANARE_STATUS_NO_MEMORY, "no memory for a page");
         encode(next, {page.get(), kHeaderPageBytes});
         HANARE_TRY(sync());
+        // After an error from here on nobody knows which one the file has.
+        is_unsure_ = true;
         HANARE_TRY(write(next.sequence % 2 * kHeaderPageBytes, page.get(), kHeaderPageBytes));
         HANARE_TRY(sync());
+        is_unsure_ = false;
     }
     header_ = std::move(next);
     return {};

@@ -61,6 +61,8 @@ public:
     Result<void> sync();
     // Says, durably, that the states in `copy` are the grid at this step.
     Result<void> commit(uint64_t step, uint32_t copy, bool is_running);
+    // A commit has failed so that the file may have the old header, or the new one.
+    bool is_unsure() const noexcept { return is_unsure_; }
 
 private:
     explicit Storage(Options options) : options_(std::move(options)) {}
@@ -82,6 +84,7 @@ private:
     std::optional<sys::FileMapping> mapping_;
     sys::Mapping memory_;
     std::byte* mapped_ = nullptr;  // of either
+    bool is_unsure_ = false;
 };
 
 }  // namespace hanare::stencil

@@ -2,6 +2,7 @@
 #include "stencil/taps.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/units.hpp"
@@ -19,8 +20,13 @@ double neutral(hanare_reduction reduction) {
 
 void combine(hanare_reduction reduction, double& all, double value) {
     switch (reduction) {
-        case HANARE_REDUCTION_MAX: all = std::max(all, value); break;
-        case HANARE_REDUCTION_MIN: all = std::min(all, value); break;
+        // What is no number stays.
+        case HANARE_REDUCTION_MAX:
+            if (value > all || std::isnan(value)) all = value;
+            break;
+        case HANARE_REDUCTION_MIN:
+            if (value < all || std::isnan(value)) all = value;
+            break;
         default: all += value;
     }
 }

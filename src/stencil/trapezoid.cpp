@@ -40,6 +40,7 @@ private:
     void compute_blocks(const Pass& pass, uint32_t substep, Range positions);
     void move(const Pass& pass, bool writes, Range positions);
     // Until at most so many of what was started is left.
+    void start_up_to(size_t end);
     Result<void> wait(size_t left);
     int64_t group_end(int64_t position) const {
         const int64_t group = geometry_.group();
@@ -58,14 +59,19 @@ private:
     uint64_t computed_ = 0;  // planes
 };
 
-// In the order in which it was queued.
+void Trapezoid::start_up_to(size_t end) {
+    while (next_ < end && in_flight_ < Transfers::kInFlightMax) {
+        transfers_->start(queue_[next_++]);
+        ++in_flight_;
+    }
+}
+
+// All but the last ones of the queue, which are started then: transfers end in any order.
 Result<void> Trapezoid::wait(size_t left) {
     const uint64_t begin_ns = sys::now_ns();
-    while (queue_.size() - next_ + in_flight_ > left) {
-        while (next_ < queue_.size() && in_flight_ < Transfers::kInFlightMax) {
-            transfers_->start(queue_[next_++]);
-            ++in_flight_;
-        }
+    const size_t end = queue_.size() - left;
+    while (next_ < end || in_flight_ > 0) {
+        start_up_to(end);
         Transfers::Completion completion;
         if (!transfers_->collect(completion, true)) continue;
         --in_flight_;
@@ -74,6 +80,7 @@ Result<void> Trapezoid::wait(size_t left) {
                           "cannot move a slab of the grid");
     }
     result_.io_wait_ns += sys::now_ns() - begin_ns;
+    start_up_to(queue_.size());
     return {};
 }
 
