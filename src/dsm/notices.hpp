@@ -37,7 +37,6 @@ public:
 
     static Result<Notices> make(uint32_t rank, uint32_t size);
 
-    uint32_t size() const noexcept { return size_; }
     uint64_t position(uint32_t task) const noexcept {
         return positions_[task].load(std::memory_order_acquire);
     }

@@ -10,6 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/units.hpp"
 #include "dsm/one_node.hpp"
 #include "hook/signals.hpp"
 #include "job/word_wait.hpp"
@@ -126,8 +127,8 @@ Result<void> Runtime::choose_addresses(uint64_t bytes) {
         return {};
     }
     return fail(HANARE_STATUS_NO_MEMORY,
-                "no %llu bytes of addresses are free in all tasks (HANARE_DSM_MEMORY): %s",
-                static_cast<unsigned long long>(bytes), why.text);
+                "no %s of addresses are free in all tasks (HANARE_DSM_MEMORY): %s",
+                format_size(bytes).c_str(), why.text);
 }
 
 Result<void> Runtime::choose_protocol(const std::vector<Introduction>& all) {

@@ -31,7 +31,6 @@ public:
     std::byte* base() const noexcept { return program_.address(); }
     size_t bytes() const noexcept { return program_.bytes(); }
     uint32_t blocks() const noexcept { return static_cast<uint32_t>(bytes() / kBlockBytes); }
-    const sys::FileDescriptor& file() const noexcept { return file_; }
 
     bool contains(const void* address) const noexcept {
         const auto* const byte = static_cast<const std::byte*>(address);
