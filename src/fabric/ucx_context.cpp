@@ -5,10 +5,12 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/units.hpp"
 #include "fabric/ucx_library.hpp"
+#include "sys/clock.hpp"
 #include "sys/memory_alias.hpp"
 #include "sys/signal.hpp"
 
@@ -70,7 +72,10 @@ Result<std::unique_ptr<UcxContext>> UcxContext::open(const Settings& settings) {
                 transports.c_str(), library->status_text(status));
 }
 
-UcxContext::~UcxContext() { library_.cleanup(handle_); }
+UcxContext::~UcxContext() {
+    while (!waiting_.empty()) give_back_first();
+    library_.cleanup(handle_);
+}
 
 Result<ucp_worker*> UcxContext::make_worker() const {
     const sys::SignalBlock no_signals;
@@ -84,6 +89,29 @@ Result<ucp_worker*> UcxContext::make_worker() const {
 }
 
 // ---- memory
+
+void UcxContext::give_back_later(ucp_mem* memory) const noexcept {
+    (void)give_back_due();
+    const std::lock_guard guard(waiting_lock_);
+    if (waiting_.size() >= kWaitingMax) give_back_first();
+    try {
+        waiting_.push_back({memory, sys::now_ns() + kGrace_ns});
+    } catch (const std::bad_alloc&) {
+        (void)library_.mem_unmap(handle_, memory);
+    }
+}
+
+bool UcxContext::give_back_due() const noexcept {
+    const std::lock_guard guard(waiting_lock_);
+    const uint64_t now = sys::now_ns();
+    while (!waiting_.empty() && waiting_.front().until_ns <= now) give_back_first();
+    return !waiting_.empty();
+}
+
+void UcxContext::give_back_first() const noexcept {
+    (void)library_.mem_unmap(handle_, waiting_.front().memory);
+    waiting_.pop_front();
+}
 
 Result<std::unique_ptr<UcxMemory>> UcxMemory::allocate(const UcxContext& context, size_t bytes) {
     const size_t whole = (bytes + kOsPageBytes - 1) / kOsPageBytes * kOsPageBytes;
@@ -110,7 +138,7 @@ Result<void> UcxMemory::replace() {
                           context_.transports().c_str());
     }
     const Pages old = std::exchange(pages_, std::move(fresh));
-    if (old.handle != nullptr) give_back(old);
+    if (old.handle != nullptr) context_.give_back_later(old.handle);
     return {};
 }
 

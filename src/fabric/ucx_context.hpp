@@ -10,7 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -45,13 +47,33 @@ public:
     // By one thread at a time; ends before the context.
     Result<ucp_worker*> make_worker() const;
 
+    // Sources may be about to attach it, with a key that has just become old: it goes kGrace_ns
+    // later.  UCX 1.13 that does not find what it should attach detaches something else, which that
+    // key's place was last used for.
+    void give_back_later(ucp_mem* memory) const noexcept;
+    // What has waited for so long goes.  True: some is left.
+    bool give_back_due() const noexcept;
+    static constexpr uint64_t kGrace_ns = 1'000'000'000;
+    // A source that has asked for a key does not attach with it any more after that.
+    static constexpr uint64_t kFresh_ns = kGrace_ns / 8;
+
 private:
+    // However often keys are revoked: the machine has 4096 segments for all.
+    static constexpr size_t kWaitingMax = 256;
+    struct Waiting {
+        ucp_mem* memory;
+        uint64_t until_ns;
+    };
+    void give_back_first() const noexcept;
+
     UcxContext(const UcxLibrary& library, ucp_context* handle, std::string transports)
         : library_(library), handle_(handle), transports_(std::move(transports)) {}
 
     const UcxLibrary& library_;
     ucp_context* const handle_;
     const std::string transports_;
+    mutable std::mutex waiting_lock_;
+    mutable std::deque<Waiting> waiting_;  // the oldest first
 };
 
 // Zeros at first; ends before the context.

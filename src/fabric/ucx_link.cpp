@@ -226,7 +226,8 @@ void UcxLink::attach_for(const Operation& operation) noexcept {
         if (find(capability) != nullptr) return;
     }
     UcxCard::Entry entry;
-    const uint64_t end_ns = std::min(operation.deadline_ns, sys::now_ns() + kAsking_ns);
+    const uint64_t asked_ns = sys::now_ns();
+    const uint64_t end_ns = std::min(operation.deadline_ns, asked_ns + kAsking_ns);
     const hanare_status status = ask_for_region(*base_, card_, capability, end_ns, entry);
     if (status != HANARE_STATUS_OK && status != HANARE_STATUS_NOT_FOUND) {
         refusals_.fetch_add(1);
@@ -235,6 +236,8 @@ void UcxLink::attach_for(const Operation& operation) noexcept {
     refusals_.store(0);
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(lock_);
+    // The target has not given back yet what the key is for, whatever has become of that.
+    if (sys::now_ns() - asked_ns > UcxContext::kFresh_ns) return;
     remember(capability, status == HANARE_STATUS_OK ? &entry : nullptr);
 }
 

@@ -16,6 +16,8 @@ namespace {
 
 // Between two calls of UCX while sources connect.
 constexpr uint32_t kPause_us = 50;
+// Between two looks whether memory may be given back.
+constexpr int kGivingBack_ms = 200;
 
 Result<UcxCard::Entry> entry_of(const UcxMemory& memory, uint32_t epoch) {
     UcxCard::Entry entry;
@@ -48,7 +50,7 @@ Result<std::unique_ptr<UcxTarget>> UcxTarget::open(const UcxContext& context,
 
 UcxTarget::~UcxTarget() {
     for (const auto& [region, exposed] : exposed_) {
-        card_page().epochs[region].store(0);
+        withdraw(region);
         (void)regions_.conceal(region);
     }
     if (card_region_ != kRegionsMax) (void)regions_.conceal(card_region_);
@@ -126,9 +128,9 @@ Result<void> UcxTarget::revoke(uint32_t region) {
     const auto found = exposed_.find(region);
     if (found == exposed_.end()) return unknown(region);
     const Result<void> revoked = regions_.revoke(region);
-    card_page().epochs[region].store(0);
+    withdraw(region);
     HANARE_TRY(revoked);
-    HANARE_TRY(found->second.memory->replace());
+    HANARE_TRY(replace(*found->second.memory));
     return publish(region, found->second.rights, *found->second.memory);
 }
 
@@ -139,9 +141,22 @@ Result<void> UcxTarget::conceal(uint32_t region) {
     UcxMemory& memory = *found->second.memory;
     exposed_.erase(found);
     const Result<void> concealed = regions_.conceal(region);
-    card_page().epochs[region].store(0);
+    withdraw(region);
     HANARE_TRY(concealed);
-    return memory.replace();
+    return replace(memory);
+}
+
+// Whoever asks from now on gets no key of the memory that is there.
+void UcxTarget::withdraw(uint32_t region) noexcept {
+    card_page().epochs[region].store(0);
+    card_page().entries[region] = {};
+}
+
+Result<void> UcxTarget::replace(UcxMemory& memory) {
+    const Result<void> replaced = memory.replace();
+    // Which gives back what was there, in a while.
+    sys::shared_futex_wake_all(card_page().wanted);
+    return replaced;
 }
 
 // ---- the thread
@@ -156,7 +171,8 @@ void UcxTarget::run() noexcept {
         if (wanted != card.served.load()) {
             serve_connecting();
         } else {
-            sys::shared_futex_wait(card.wanted, wanted);
+            const bool is_some_left = context_.give_back_due();
+            sys::shared_futex_wait(card.wanted, wanted, is_some_left ? kGivingBack_ms : -1);
         }
     }
 }

@@ -56,6 +56,8 @@ private:
     Result<void> make_card();
     Result<void> fill_header();
     Result<void> publish(uint32_t region, Rights rights, const UcxMemory& memory);
+    void withdraw(uint32_t region) noexcept;
+    Result<void> replace(UcxMemory& memory);
     void serve_connecting() noexcept;
     UcxCard& card_page() const noexcept {
         return *reinterpret_cast<UcxCard*>(card_memory_->address());

@@ -35,6 +35,7 @@ TEST(Ucx, BuiltWithout) {
 #include "fabric/tcp_link.hpp"
 #include "fabric/tcp_service.hpp"
 #include "fabric/test_calls.hpp"
+#include "fabric/ucx_greeting.hpp"
 #include "fabric/ucx_link.hpp"
 #include "fabric/ucx_target.hpp"
 #include "sys/child.hpp"
@@ -401,6 +402,26 @@ TEST_P(UcxPeer, ConcealedRegions) {
     EXPECT_EQ(run(*link, Get(old, 0, seen)), HANARE_STATUS_BAD_KEY);
     attach(there.all);
     EXPECT_EQ(word_at(0), 0u);
+}
+
+// UCX must find what it unpacks a key for; of what it does not find, it lets go of something else.
+TEST_P(UcxPeer, AKeyThatHasJustBeenRevokedIsUnderstood) {
+    const std::unique_ptr<Link> base = base_link();
+    const uint64_t deadline_ns = sys::now_ns() + uint64_t{kConnectMs} * 1'000'000;
+    UcxConnection connection = connect_by_ucx(*context, *base, there.card, kConnectMs).value();
+    for (const char order : {'r', 'c'}) {
+        const Capability old = there.all;
+        UcxCard::Entry entry;
+        ASSERT_EQ(ask_for_region(*base, there.card, old, deadline_ns, entry), HANARE_STATUS_OK);
+        tell(order);
+        ucp_rkey* const key =
+            connection.endpoint->understand(std::span(entry.key).first(entry.key_bytes));
+        EXPECT_NE(key, nullptr);
+        connection.endpoint->forget(key);
+        EXPECT_EQ(ask_for_region(*base, there.card, old, deadline_ns, entry),
+                  HANARE_STATUS_NOT_FOUND);
+    }
+    connection.endpoint->forget(connection.card.key);
 }
 
 // Adds that say OK while the region is revoked again and again have been done once, others at most
