@@ -5,6 +5,7 @@
 #include "space/calls.hpp"
 
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -33,6 +34,9 @@ constexpr uint32_t kNumbers[] = {SYS_madvise,
                                  SYS_mmap,
                                  SYS_munmap,
                                  SYS_mremap,
+                                 SYS_shmat,
+                                 SYS_shmdt,
+                                 SYS_shmctl,
                                  SYS_brk,
                                  SYS_readlink,
                                  SYS_fork,
@@ -98,6 +102,33 @@ Verdict answer_mremap(Task& task, SystemCall& call) noexcept {
     return done(call, task.partition.remap(call.arguments));
 }
 
+Verdict answer_shmat(Task& task, SystemCall& call) noexcept {
+    const int64_t result = TaskTable::is_here() ? SharedMappings::attach(task, call.arguments) : 0;
+    return result != 0 ? done(call, result) : Verdict::kNative;
+}
+
+Verdict answer_shmdt(Task& task, SystemCall& call) noexcept {
+    if (!SharedMappings::contains(call.arguments[0]) || !TaskTable::is_here()) {
+        return Verdict::kNative;
+    }
+    return done(call, SharedMappings::detach(task, call.arguments[0]));
+}
+
+// For the kernel those tasks that have a segment at one place have it once.
+Verdict answer_shmctl(SystemCall& call) noexcept {
+    const auto command = static_cast<int>(call.arguments[1]);
+    const bool asks_by_place = command == SHM_STAT || command == SHM_STAT_ANY;
+    if ((command != IPC_STAT && !asks_by_place) || !TaskTable::is_here()) return Verdict::kNative;
+    const int64_t result = hook::raw_system_call(SYS_shmctl, call.arguments);
+    if (result >= 0) {
+        const auto segment =
+            static_cast<uint32_t>(asks_by_place ? result : static_cast<int64_t>(call.arguments[0]));
+        reinterpret_cast<shmid_ds*>(call.arguments[2])->shm_nattch +=
+            SharedMappings::attached_beside(segment);
+    }
+    return done(call, result);
+}
+
 bool is_own_program(const char* path) noexcept {
     constexpr char kPath[] = "/proc/self/exe";
     for (size_t i = 0; i < sizeof kPath; ++i) {
@@ -154,6 +185,9 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
         case SYS_mmap: return space::answer_mmap(*task, *call);
         case SYS_munmap: return space::answer_munmap(*task, *call);
         case SYS_mremap: return space::answer_mremap(*task, *call);
+        case SYS_shmat: return space::answer_shmat(*task, *call);
+        case SYS_shmdt: return space::answer_shmdt(*task, *call);
+        case SYS_shmctl: return space::answer_shmctl(*call);
         // There is one heap of this kind in the process; allocators then map memory.
         case SYS_brk:
             return space::done(*call,

@@ -134,8 +134,9 @@ public:
         const auto begin = reinterpret_cast<uint64_t>(code_.data());
         const uint64_t end = begin + code_.size();
         const uint64_t bytes = hook::StubArea::bytes_for(all.size());
-        const int64_t room =
-            partition.map_between(bytes, end > kReach ? end - kReach : 0, begin + kReach);
+        // In page tables that there are.
+        int64_t room = partition.map_between(bytes, end, begin + kReach);
+        if (room < 0) room = partition.map_between(bytes, end > kReach ? end - kReach : 0, begin);
         if (room < 0) return known + sites.dropped();
         auto* const memory = reinterpret_cast<uint8_t*>(room);
         stubs_ = hook::StubArea::inside({memory, bytes}, all.size());

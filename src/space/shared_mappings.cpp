@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include <array>
+#include <cerrno>
 
 #include "base/units.hpp"
 #include "space/task_table.hpp"
@@ -21,6 +23,8 @@ namespace {
 // Small ones are not worth it.
 constexpr uint64_t kBytesMin = 4 * kKiB;
 constexpr uint64_t kTypeMask = MAP_TYPE;
+// Instead of a device: the file is a segment of System V.
+constexpr uint64_t kSegment = ~uint64_t{0};
 
 struct Identity {
     uint64_t device = 0;
@@ -120,6 +124,46 @@ bool may_map(const Arguments& arguments) noexcept {
     return (arguments[2] & PROT_WRITE) != 0 ? access == O_RDWR : access != O_WRONLY;
 }
 
+// Wherever there is room, and nothing else is asked for.
+bool identify_segment(const Arguments& arguments, Identity& identity) noexcept {
+    constexpr uint64_t kUsual = SHM_RDONLY | SHM_RND;
+    shmid_ds status = {};
+    if (arguments[1] != 0 || (arguments[2] & ~kUsual) != 0 ||
+        sys::raw_call3(SYS_shmctl, arguments[0], IPC_STAT, reinterpret_cast<uint64_t>(&status)) !=
+            0) {
+        return false;
+    }
+    identity = {.device = kSegment,
+                .file = static_cast<uint32_t>(arguments[0]),
+                .offset = 0,
+                .bytes = round_up(status.shm_segsz, kOsPageBytes),
+                .protection = arguments[2] & SHM_RDONLY};
+    return true;
+}
+
+size_t free_place_in_table() noexcept {
+    size_t index = 0;
+    while (index < kSharedMax && mappings[index].tasks != 0) ++index;
+    return index;
+}
+
+// 0: not here, for whatever reason.
+uint64_t attach_anew(const Identity& identity) noexcept {
+    const int64_t place = map_at_free_place(
+        used,
+        {0, identity.bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, ~uint64_t{0}, 0},
+        identity.bytes);
+    if (place <= 0) return 0;
+    const auto address = static_cast<uint64_t>(place);
+    if (succeeded(
+            sys::raw_call3(SYS_shmat, identity.file, address, identity.protection | SHM_REMAP))) {
+        return address;
+    }
+    sys::raw_call3(SYS_munmap, address, identity.bytes, 0);
+    used.remove({address, address + identity.bytes});
+    return 0;
+}
+
 void drop(Task& task, size_t index) noexcept {
     Mapping& mapping = mappings[index];
     set(task, index, false);
@@ -139,19 +183,16 @@ int64_t SharedMappings::map(Task& task, const Arguments& arguments) noexcept {
     Identity identity;
     if (!identify(arguments, identity) || !may_map(arguments)) return 0;
     const TurnGuard guard(turn);
-    size_t free = kSharedMax;
     for (size_t index = 0; index < kSharedMax; ++index) {
         Mapping& mapping = mappings[index];
-        if (mapping.tasks == 0) {
-            if (free == kSharedMax) free = index;
-        } else if (mapping.identity == identity) {
-            // A second one of the same task is at another place.
-            if (has(task, index)) return 0;
-            ++mapping.tasks;
-            set(task, index, true);
-            return static_cast<int64_t>(mapping.address);
-        }
+        if (mapping.tasks == 0 || mapping.identity != identity) continue;
+        // A second one of the same task is at another place.
+        if (has(task, index)) return 0;
+        ++mapping.tasks;
+        set(task, index, true);
+        return static_cast<int64_t>(mapping.address);
     }
+    const size_t free = free_place_in_table();
     if (free == kSharedMax) return 0;
     // What a task that was killed has left there stays.
     const int64_t result = map_at_free_place(used, arguments, identity.bytes);
@@ -171,6 +212,53 @@ int64_t SharedMappings::unmap(Task& task, const Arguments& arguments) noexcept {
         return 0;
     }
     return 0;  // a part of what others have
+}
+
+int64_t SharedMappings::attach(Task& task, const Arguments& arguments) noexcept {
+    Identity identity;
+    if (!identify_segment(arguments, identity)) return 0;
+    const TurnGuard guard(turn);
+    for (size_t index = 0; index < kSharedMax; ++index) {
+        Mapping& mapping = mappings[index];
+        // One more of the same task is at another place.
+        if (mapping.tasks == 0 || mapping.identity != identity || has(task, index)) continue;
+        ++mapping.tasks;
+        set(task, index, true);
+        return static_cast<int64_t>(mapping.address);
+    }
+    const size_t free = free_place_in_table();
+    if (free == kSharedMax) return 0;
+    const uint64_t address = attach_anew(identity);
+    if (address == 0) return 0;
+    mappings[free] = {.identity = identity, .address = address, .tasks = 1};
+    set(task, free, true);
+    return static_cast<int64_t>(address);
+}
+
+int64_t SharedMappings::detach(Task& task, uint64_t address) noexcept {
+    const TurnGuard guard(turn);
+    for (size_t index = 0; index < kSharedMax; ++index) {
+        const Mapping& mapping = mappings[index];
+        if (mapping.tasks == 0 || mapping.address != address || !has(task, index) ||
+            mapping.identity.device != kSegment) {
+            continue;
+        }
+        drop(task, index);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+uint64_t SharedMappings::attached_beside(uint32_t segment) noexcept {
+    const TurnGuard guard(turn);
+    uint64_t count = 0;
+    for (const Mapping& mapping : mappings) {
+        if (mapping.tasks != 0 && mapping.identity.device == kSegment &&
+            mapping.identity.file == segment) {
+            count += mapping.tasks - 1;
+        }
+    }
+    return count;
 }
 
 void SharedMappings::forget(Task& task) noexcept {

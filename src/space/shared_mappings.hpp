@@ -3,7 +3,7 @@
 // What several tasks map of the same shared memory, mapped once: page tables then grow with the
 // memory and not with that times the tasks.  Source: the PVAS paper, sections 4.3 and 5.3, where
 // MPI's segments lie in one task's partition.  Memory only that programs share on purpose: of
-// tmpfs, memfd, and the files that MPI's launchers make for a job.
+// tmpfs, memfd, System V, and the files that MPI's launchers make for a job.
 //
 // As seen by a program: protection, advice and what one task maps over it change for all; mremap
 // says ENOMEM; what is unmapped in part stays.  In tasks: no libc, no vector registers.
@@ -30,6 +30,13 @@ public:
     static int64_t map(Task& task, const Arguments& arguments) noexcept;
     // The answer to a munmap in here.
     static int64_t unmap(Task& task, const Arguments& arguments) noexcept;
+
+    // The answers to shmat and shmdt, as those two.
+    static int64_t attach(Task& task, const Arguments& arguments) noexcept;
+    static int64_t detach(Task& task, uint64_t address) noexcept;
+    // How many attachments of a segment the kernel does not know of.
+    static uint64_t attached_beside(uint32_t segment) noexcept;
+
     // The task has ended.  By the root.
     static void forget(Task& task) noexcept;
 

@@ -19,7 +19,7 @@ namespace hanare::space {
 
 namespace {
 
-constexpr uint64_t kOffsetBytesMax = kGiB;
+constexpr uint64_t kOffsetBytesMax = kGiB / 2;
 constexpr uint64_t kStackBytesMin = 256 * kKiB;
 constexpr uint64_t kStackBytesDefault = 8 * kMiB;
 constexpr uint64_t kStackBytesMax = kGiB;
@@ -82,13 +82,14 @@ Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram
     }
     HANARE_TRY_ASSIGN(const uint64_t offset, random_offset());
     task.partition.begin_task(offset);
+    // Its end, and what is behind it, have page tables in common.
+    HANARE_TRY_ASSIGN(const std::span<std::byte> stack,
+                      map_stack(task.partition, beginning.inherited));
     HANARE_TRY_ASSIGN(const Image program, map_image(task.partition, start.path));
     Image loader;
     if (!program.loader.empty()) {
         HANARE_TRY_ASSIGN(loader, map_image(task.partition, program.loader));
     }
-    HANARE_TRY_ASSIGN(const std::span<std::byte> stack,
-                      map_stack(task.partition, beginning.inherited));
     HANARE_TRY_ASSIGN(const uint64_t pointer, write_start(stack, start, program, loader));
     beginning.entry = program.loader.empty() ? program.entry : loader.entry;
     beginning.stack_pointer = pointer;

@@ -156,6 +156,23 @@ class Programs(unittest.TestCase):
                 places = set(done.stdout.split())
                 self.assertEqual(len(places), 1 if is_once else 4, done.stdout)
 
+    def test_segments_of_system_v_are_attached_once(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        ipc_private, ipc_rmid = 0, 0
+        segment = libc.shmget(ipc_private, 1 << 20, 0o600)
+        self.assertGreaterEqual(segment, 0, os.strerror(ctypes.get_errno()))
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                done = run(4, PROGRAMS / "segments", directory, segment)
+            self.assertEqual((done.returncode, done.stderr), (-signal.SIGKILL, ""),
+                             done.stdout)
+            self.assertEqual(len(done.stdout.split()), 4, done.stdout)
+            self.assertEqual(len(set(done.stdout.split())), 1, done.stdout)
+        finally:
+            libc.shmctl(segment, ipc_rmid, None)
+        # Nobody has it any more.
+        self.assertEqual(libc.shmat(segment, None, 0), -1)
+
     def test_name_of_the_program_behind_a_link(self):
         with tempfile.TemporaryDirectory() as directory:
             link = pathlib.Path(directory, "link")

@@ -19,11 +19,17 @@
 static inline int own_task(void) { return atoi(getenv("HANARE_SPACE_TASK")); }
 static inline int task_count(void) { return atoi(getenv("HANARE_SPACE_TASKS")); }
 
-/* Until all have come here; `end` names the place. */
-static inline void wait_for_all(const char *directory, const char *end) {
+/* For others that wait here. */
+static inline void come_to(const char *directory, const char *end) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%d%s", directory, own_task(), end);
     fclose(fopen(path, "w"));
+}
+
+/* Until all have come here; `end` names the place. */
+static inline void wait_for_all(const char *directory, const char *end) {
+    char path[4096];
+    come_to(directory, end);
     for (int other = 0; other < task_count(); other++) {
         snprintf(path, sizeof path, "%s/%d%s", directory, other, end);
         while (access(path, F_OK) != 0) usleep(1000);
