@@ -44,17 +44,20 @@ nlohmann::ordered_json bookkeeping() {
 }
 
 void print_text(const config::Options& options) {
+    size_t key_width = 6;
     size_t value_width = 5;
     size_t source_width = 6;
     for (const config::OptionRow& row : config::option_rows()) {
         const auto index = static_cast<size_t>(row.id);
+        key_width = std::max(key_width, row.key.size());
         value_width = std::max(value_width, config::value_text(options, row.id).size());
         source_width = std::max(source_width, options.sources[index].size());
     }
     const auto print = [&](const std::string& key, const std::string& value,
                            const std::string& source, const std::string& meaning) {
-        std::printf("%-12s %-*s  %-*s  %s\n", key.c_str(), static_cast<int>(value_width),
-                    value.c_str(), static_cast<int>(source_width), source.c_str(), meaning.c_str());
+        std::printf("%-*s  %-*s  %-*s  %s\n", static_cast<int>(key_width), key.c_str(),
+                    static_cast<int>(value_width), value.c_str(), static_cast<int>(source_width),
+                    source.c_str(), meaning.c_str());
     };
     std::printf("hanare %s\n\n", hanare_version());
     print("option", "value", "source", "meaning");

@@ -36,7 +36,7 @@ Result<std::optional<fabric::Secret>> secret_of(const config::Options& options) 
     if (options.secret_file.empty()) return std::nullopt;
     auto secret = fabric::Secret::read_file(options.secret_file);
     if (secret) return std::move(*secret);
-    return fail(secret.error().status, "secret_file (%s): %.200s",
+    return fail(HANARE_STATUS_INVALID_ARGUMENT, "secret_file (%s): %.200s",
                 options.sources[static_cast<size_t>(config::OptionId::secret_file)].c_str(),
                 secret.error().text);
 }
