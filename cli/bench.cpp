@@ -8,6 +8,7 @@
 #include "bench/dlm_sweep.hpp"
 #include "bench/numpy_report.hpp"
 #include "bench/pager_case.hpp"
+#include "bench/stencil_report.hpp"
 #include "cli/bench_dlm.hpp"
 #include "cli/bench_dlm_pagesize.hpp"
 #include "cli/bench_dlm_test1.hpp"
@@ -19,6 +20,7 @@
 #include "cli/bench_remote.hpp"
 #include "cli/bench_resident.hpp"
 #include "cli/bench_space.hpp"
+#include "cli/bench_stencil.hpp"
 #include "cli/commands.hpp"
 #include "cli/fabric_compared.hpp"
 #include "cli/remote_near.hpp"
@@ -206,6 +208,39 @@ void add_bench_numpy(CLI::App& bench) {
     set_run(*numpy, [flags] { return run_bench_numpy(*flags); });
 }
 
+void add_bench_stencil(CLI::App& bench) {
+    CLI::App* stencil = bench.add_subcommand(
+        "stencil",
+        "a stencil on a domain larger than its memory, next to codes in memory and mmap");
+    auto flags = std::make_shared<StencilFlags>();
+    stencil->add_option(
+        "--compare", flags->compare,
+        std::string("comma-separated, of ") + bench::kStencilComparable + " (default all)");
+    stencil->add_option("--size", flags->size,
+                        "of the domain, as two buffers (default 4G; 512M with --sweep)");
+    stencil->add_option("--times", flags->times,
+                        "comma-separated: the domain is so many times its memory (default 4,8,16)");
+    stencil->add_option("--steps", flags->steps, "steps of a run (default 128; 64 with --sweep)");
+    stencil->add_option("--rounds", flags->rounds,
+                        "runs of each system; the median counts (default 3)");
+    stencil->add_option("--threads", flags->threads,
+                        "of all systems (default the processors that there are)");
+    stencil->add_option("--patience", flags->patience_s,
+                        "seconds after which a run is stopped, 1 to 86400 (default 1200)");
+    stencil->add_option("--python", flags->python,
+                        "an interpreter that has the package devito (default $HANARE_PYTHON, else "
+                        "python3; scripts/bootstrap --bench makes one)");
+    stencil->add_flag("--sweep", flags->sweep,
+                      "the paper's scheme by planes of a slab, steps of a pass and levels, in "
+                      "memory and out of it");
+    stencil->add_flag("--quick", flags->quick, "a smaller domain, few steps, one round");
+    stencil->add_option("--json", flags->json, "write the results to this file");
+    stencil->add_option("--worker", flags->worker)->group("");  // how the bench runs its systems
+    flags->overrides = add_option_flags(*stencil, {OptionId::store});
+    stencil->get_option("--store")->description("directory of the files, file:DIR");
+    set_run(*stencil, [flags] { return run_bench_stencil(*flags); });
+}
+
 void add_bench_remote(CLI::App& bench) {
     CLI::App* remote = bench.add_subcommand(
         "remote", "arrays in the memory of memory servers, next to raw sockets that move the same");
@@ -246,6 +281,7 @@ void add_bench(CLI::App& app) {
     add_bench_pager(*bench);
     add_bench_remote(*bench);
     add_bench_space(*bench);
+    add_bench_stencil(*bench);
     add_bench_dlm_test1(*bench);
     add_bench_dlm(*bench);
     add_bench_dlm_pagesize(*bench);

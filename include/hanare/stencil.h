@@ -85,7 +85,8 @@ typedef enum hanare_method {
     HANARE_METHOD_STREAM = 0,
     /* The paper's (sections 2.2 and 3.2), for comparison: slabs of planes with halos of which the
      * outer parts are computed again and again; two buffers for the domain, two for a slab.  States
-     * and constants; no reductions, no snapshots. */
+     * and constants; no reductions, no snapshots.  A crash within a run leaves what cannot be used
+     * (CORRUPT), whatever the file was made for: durability PING_PONG goes with STREAM alone. */
     HANARE_METHOD_TRAPEZOID = 1,
     /* The same with spatial blocks within a slab for the cache. */
     HANARE_METHOD_TRAPEZOID_TWO_LEVEL = 2,

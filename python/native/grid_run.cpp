@@ -140,15 +140,32 @@ int on_snapshot(uint64_t step, uint64_t plane, const void* cells, void* user) {
     return 0;
 }
 
+// For threads that begin meanwhile: Python's handlers are the main thread's.  Kernels and functions
+// may touch far memory, whose faults are signals.
+class BlockedSignals {
+public:
+    BlockedSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        sigdelset(&all, SIGSEGV);
+        sigdelset(&all, SIGBUS);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+private:
+    sigset_t before_;
+};
+
 // hanare_grid_run in a thread of its own; the calling one waits and looks at signals.
 class Run {
 public:
     Run(hanare_grid* grid, uint64_t steps, const Program& program,
         const hanare_grid_run_options& options, Callbacks& callbacks)
         : callbacks_(callbacks) {
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
+        const BlockedSignals block;
         thread_ = std::thread([this, grid, steps, &program, &options] {
             try {
                 hanare::check(hanare_grid_run(grid, steps, program.get(), &options));
@@ -159,7 +176,6 @@ public:
             ended_ = true;
             wake_.notify_one();
         });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;

@@ -108,6 +108,10 @@ Result<void> check_choices(const hanare_grid_options& given) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
                     "place: HANARE_PLACE_MEMORY, which goes with no path, method or durability");
     }
+    if (given.method != HANARE_METHOD_STREAM && given.durability == HANARE_DURABILITY_PING_PONG) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "durability: HANARE_DURABILITY_PING_PONG, which only HANARE_METHOD_STREAM has");
+    }
     if (given.io == HANARE_GRID_IO_SWAP && given.path != nullptr) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "io: HANARE_GRID_IO_SWAP, which has no path");
     }

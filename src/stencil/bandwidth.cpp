@@ -39,15 +39,17 @@ Result<double> measure(Transfers& transfers, std::byte* memory, size_t count, bo
 
 }  // namespace
 
-Result<Speeds> measure_bandwidth(Storage& storage) {
-    const size_t count =
-        std::min<size_t>(kTransfers, (storage.file_bytes() - kHeaderBytes) / kTransferBytes);
+Result<Speeds> measure_bandwidth(const Storage& storage, size_t memory_bytes) {
+    const size_t count = std::min<size_t>({kTransfers, memory_bytes / kTransferBytes,
+                                           (storage.file_bytes() - kHeaderBytes) / kTransferBytes});
     Speeds speeds = {2.0e9, 2.0e9, 0};
     if (count < kAtOnce) return speeds;  // too short to say
     HANARE_TRY_ASSIGN(const auto memory,
                       sys::Mapping::reserve(count * kTransferBytes, kHugePageBytes));
     HANARE_TRY_ASSIGN(auto transfers, Transfers::make(storage));
     HANARE_TRY_ASSIGN(speeds.read_bytes_per_s, measure(*transfers, memory.address(), count, false));
+    speeds.write_bytes_per_s = speeds.read_bytes_per_s;
+    if (storage.is_read_only()) return speeds;
     HANARE_TRY_ASSIGN(speeds.write_bytes_per_s, measure(*transfers, memory.address(), count, true));
     return speeds;
 }

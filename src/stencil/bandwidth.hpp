@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast a grid's file is: a part of it is read and written again with the same bytes.
+// How fast a grid's file is: a part of it is read and written again with the same bytes.  A file
+// that was opened for reading is only read, and counted as fast for writes.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,6 +10,6 @@
 
 namespace hanare::stencil {
 
-Result<Speeds> measure_bandwidth(Storage& storage);
+Result<Speeds> measure_bandwidth(const Storage& storage, size_t memory_bytes);
 
 }  // namespace hanare::stencil

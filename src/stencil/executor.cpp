@@ -18,6 +18,7 @@ struct Executor::Box {
     int64_t plane;
     bool is_frame;
     Interval part;
+    int64_t part_number;
     // The same with the frame or the halo behind it, where it touches that.
     Interval extended;
     Interval rows;     // that the kernel computes
@@ -51,7 +52,7 @@ size_t Executor::ring_before(const Box& box, uint32_t field) const {
 }
 
 void Executor::update(const Pass& pass, uint32_t substep, int64_t position, Interval part,
-                      Scratch& scratch) const {
+                      Scratch& scratch, int64_t part_number) const {
     const uint32_t stages = program_.stage_count();
     const uint32_t stage_number = substep % stages;
     const Stage& stage = program_.stages()[stage_number];
@@ -70,6 +71,7 @@ void Executor::update(const Pass& pass, uint32_t substep, int64_t position, Inte
                          plane,
                          geometry_.is_frame_plane(plane),
                          part,
+                         part_number,
                          with_frame(geometry_.lateral(), part),
                          is_flat ? Interval{0, 1} : part,
                          is_flat ? part : whole_rows};
@@ -135,7 +137,8 @@ void Executor::call_kernel(const Box& box, const Scratch& scratch) const {
         box.stage.kernel(&call);
         return;
     }
-    // Row by row, so that sums do not depend on how planes are cut into tiles.
+    // Row by row, in two dimensions part by part, so that sums do not depend on how planes are cut
+    // into tiles.
     auto& in = const_cast<Scratch&>(scratch).in_;
     auto& out = const_cast<Scratch&>(scratch).out_;
     const int64_t row_bytes = geometry_.row_stride() * geometry_.element_bytes();
@@ -145,7 +148,7 @@ void Executor::call_kernel(const Box& box, const Scratch& scratch) const {
     for (int64_t row = 0; row < rows; ++row) {
         call.reduction =
             taps_->values(box.pass, box.substep, front, box.sheet,
-                          geometry_.is_flat() ? box.columns.begin : box.rows.begin + row);
+                          geometry_.is_flat() ? box.part_number : box.rows.begin + row);
         box.stage.kernel(&call);
         ++call.y;
         for (const void*& pointer : in)

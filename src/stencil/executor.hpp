@@ -27,9 +27,10 @@ public:
     Executor(const Geometry& geometry, const Program& program,
              const std::vector<FieldRings>& rings);
 
-    // `substep` 0 is the first of the pass; `part` is of the lateral axis, and not empty.
+    // `substep` 0 is the first of the pass; `part` is of the lateral axis, and not empty.  Its
+    // number (Tiling::part_number) is for reductions.
     void update(const Pass& pass, uint32_t substep, int64_t position, Interval part,
-                Scratch& scratch) const;
+                Scratch& scratch, int64_t part_number = 0) const;
     // Which of a field's rings holds it after so many steps of a pass.
     size_t ring_after(uint32_t field, uint64_t steps) const {
         return program_.is_doubled(field) ? steps * program_.writes_per_step(field) % 2 : 0;

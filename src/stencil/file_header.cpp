@@ -50,6 +50,20 @@ uint64_t checksum_of(const RawHeader& raw) {
     return sum;
 }
 
+// What Geometry::make does not look at.
+bool makes_sense(const RawHeader& raw) {
+    const bool has_element =
+        raw.element_bytes == sizeof(double) || raw.element_bytes == sizeof(float);
+    const bool is_known = raw.durability == HANARE_DURABILITY_IN_PLACE ||
+                          raw.durability == HANARE_DURABILITY_PING_PONG;
+    if (!has_element || !is_known || raw.copy > 1 || raw.is_running > 1) return false;
+    // In place there is one copy.
+    if (raw.durability == HANARE_DURABILITY_IN_PLACE && raw.copy != 0) return false;
+    if (raw.field_count < 1 || raw.field_count > kFieldsMax) return false;
+    return std::all_of(raw.fields, raw.fields + raw.field_count,
+                       [](const RawField& field) { return field.kind <= HANARE_FIELD_CONSTANT; });
+}
+
 }  // namespace
 
 void encode(const FileHeader& header, std::span<std::byte> page) {
@@ -92,7 +106,7 @@ Result<FileHeader> decode(std::span<const std::byte> page) {
         return fail(HANARE_STATUS_NOT_SUPPORTED, "a grid of version %u; known is %u", raw.version,
                     kVersion);
     }
-    if (raw.checksum != checksum_of(raw) || raw.field_count > kFieldsMax || raw.copy > 1) {
+    if (raw.checksum != checksum_of(raw) || !makes_sense(raw)) {
         return fail(HANARE_STATUS_CORRUPT, "the header of the grid is damaged");
     }
     FileHeader header;

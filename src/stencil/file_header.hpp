@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The first pages of a grid's file: what the grid is and which state of it is whole.  There are two
-// copies, written in turn, each with a number and a checksum: one that was cut off by a crash is
-// not taken for the other.  After them come, each at a multiple of 4 KiB, the regions: for each
-// field, for each of its levels, for each copy (two of ping-pong states), all positions
-// (geometry.hpp).
+// copies, the second written when the first is on the device, each with a number and a checksum:
+// one of them may be damaged, or cut off by a crash.  After them come, each at a multiple of 4 KiB,
+// the regions: for each field, for each of its levels, for each copy (two of ping-pong states), all
+// positions (geometry.hpp).
 #pragma once
 
 #include <cstddef>

@@ -74,9 +74,7 @@ Result<std::unique_ptr<Grid>> Grid::open(const GridOptions& options) {
     HANARE_TRY_ASSIGN(auto storage, Storage::open(options.storage));
     const FileHeader& header = storage->header();
     const auto geometry = Geometry::make(header.shape);
-    if (!geometry || header.fields.empty() ||
-        (header.shape.element_bytes != sizeof(double) &&
-         header.shape.element_bytes != sizeof(float))) {
+    if (!geometry) {
         return fail(HANARE_STATUS_CORRUPT, "%.150s: its header makes no sense",
                     options.storage.path.c_str());
     }

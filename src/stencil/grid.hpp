@@ -86,13 +86,15 @@ private:
     Result<void> check_steps(uint64_t steps) const;
     Result<Plan> make_plan(const Program& program, uint64_t steps, const RunOptions& options);
     Result<Speeds> speeds(const RunOptions& options);
+    Result<void> begin_in_place(uint32_t copy);
     Result<void> run_stream(const Program& program, uint64_t steps, const RunOptions& options,
                             const Plan& plan);
     Result<void> run_trapezoid(const Program& program, uint64_t steps, const RunOptions& options);
     Result<std::vector<FieldRings>> make_rings(const Program& program, const Plan& plan);
     Result<void> reserve_window(size_t bytes);
     Result<void> prepare_memory(const Program& program);
-    TapOptions tap_options(uint64_t steps, const RunOptions& options, const Plan& plan) const;
+    TapOptions tap_options(const Program& program, uint64_t steps, const RunOptions& options,
+                           const Plan& plan) const;
     void note(const Plan& plan, const Program& program, uint64_t steps);
     void tell(const Program& program, uint64_t steps, const RunResult& result, double elapsed_s);
 
@@ -105,7 +107,7 @@ private:
     sys::Mapping bounce_;
     sys::Mapping window_;  // of runs on a file
     uint64_t step_ = 0;
-    bool is_broken_ = false;    // a run in place has failed
+    bool is_broken_ = false;    // a run in place has failed when it had changed cells
     double updates_per_s_ = 0;  // of the last run
     Speeds measured_;
     hanare_grid_statistics statistics_ = {};

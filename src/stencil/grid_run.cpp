@@ -23,12 +23,14 @@ constexpr Speeds kFastDisk = {2.0e9, 2.0e9, 0};
 
 }  // namespace
 
-TapOptions Grid::tap_options(uint64_t steps, const RunOptions& options, const Plan& plan) const {
+TapOptions Grid::tap_options(const Program& program, uint64_t steps, const RunOptions& options,
+                             const Plan& plan) const {
     TapOptions taps;
     taps.run_first_step = step_;
     taps.steps_per_pass = plan.steps_per_pass;
     taps.chunk = plan.chunk;
     taps.lanes = is_in_file() ? 2 : 1;
+    taps.parts = plan.chunk > 0 ? parts_of(geometry_, program, plan) : 0;
     taps.reductions = options.reductions;
     taps.run_steps = steps;
     taps.snapshots = options.snapshots;
@@ -39,7 +41,7 @@ Result<Speeds> Grid::speeds(const RunOptions& options) {
     Speeds speeds = kFastDisk;
     if (is_in_file() && options.measures) {
         if (measured_.read_bytes_per_s == 0) {
-            HANARE_TRY_ASSIGN(measured_, measure_bandwidth(*storage_));
+            HANARE_TRY_ASSIGN(measured_, measure_bandwidth(*storage_, options_.memory_bytes));
         }
         speeds = measured_;
     }
@@ -55,10 +57,11 @@ Result<Plan> Grid::make_plan(const Program& program, uint64_t steps, const RunOp
     input.keeps_unused = options_.durability == HANARE_DURABILITY_PING_PONG;
     input.steps = steps;
     input.memory_bytes = options_.memory_bytes;
+    input.held_bytes = is_in_file() ? 0 : memory_needed();
     input.threads = options.threads;
     HANARE_TRY_ASSIGN(input.speeds, speeds(options));
     input.wishes = options.wishes;
-    input.taps = tap_options(steps, options, {});
+    input.taps = tap_options(program, steps, options, {});
     statistics_.read_bytes_per_s = measured_.read_bytes_per_s;
     statistics_.write_bytes_per_s = measured_.write_bytes_per_s;
     statistics_.cell_updates_per_s = input.speeds.cell_updates_per_s;
@@ -192,6 +195,13 @@ void Grid::tell(const Program& program, uint64_t steps, const RunResult& result,
     updates_per_s_ = static_cast<double>(all.cell_updates) / (elapsed_s - all.io_wait_s + 1e-9);
 }
 
+// Its cells are of several steps from now on, unless this fails.
+Result<void> Grid::begin_in_place(uint32_t copy) {
+    const Result<void> begun = storage_->commit(step_, copy, true);
+    if (!begun && storage_->is_unsure() && !storage_->commit(step_, copy, false)) is_broken_ = true;
+    return begun;
+}
+
 Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunOptions& options,
                               const Plan& plan) {
     std::vector<FieldRings> rings;
@@ -203,23 +213,28 @@ Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunO
     const bool has_taps = options.snapshots.every > 0 || program.reduction_count() > 0;
     std::unique_ptr<Taps> taps;
     if (has_taps) {
-        HANARE_TRY_ASSIGN(taps, Taps::make(geometry_, program, tap_options(steps, options, plan)));
+        HANARE_TRY_ASSIGN(
+            taps, Taps::make(geometry_, program, tap_options(program, steps, options, plan)));
     }
     const bool is_in_place = is_in_file() && options_.durability == HANARE_DURABILITY_IN_PLACE;
     if (is_in_file()) HANARE_TRY(Transfers::make(*storage_));  // whether there are any
-    if (is_in_place) HANARE_TRY(storage_->commit(step_, 0, true));
-    // What the program has written by itself, until the first pass is finished.
-    if (is_in_file() && !is_in_place) HANARE_TRY(storage_->sync());
-
     RunProgress progress(options.progress, options.progress_user, steps);
     Stream stream({geometry_, fields_, program, is_in_file() ? rings : buffers_, plan,
                    storage_.get(), taps.get(), &progress, step_, steps, options.is_pinned});
+    // Ping-pong: what the program has written by itself, until the first pass is finished.
+    if (is_in_file()) HANARE_TRY(is_in_place ? begin_in_place(0) : storage_->sync());
     RunResult result;
     Result<void> done = stream.run(result);
     if (done && is_in_place) done = storage_->commit(step_ + result.steps, 0, false);
     const double elapsed_s = progress.elapsed_s();
-    const bool is_unsure = is_in_file() && storage_->is_unsure();
-    if (!done && (!is_in_file() || is_in_place || is_unsure)) is_broken_ = true;
+    if (!done && (!is_in_file() || is_in_place)) {
+        // As it was, unless something has been changed.
+        const bool is_whole = !result.has_changed_cells &&
+                              (!is_in_file() || storage_->commit(step_, 0, false).has_value());
+        if (!is_whole) is_broken_ = true;
+    }
+    if (is_in_file() && storage_->is_unsure()) is_broken_ = true;
+    if (done && taps != nullptr) taps->keep_snapshots();
     step_ += result.steps;
 
     tell(program, steps, result, elapsed_s);
@@ -230,8 +245,9 @@ Result<void> Grid::run_stream(const Program& program, uint64_t steps, const RunO
     return done;
 }
 
-// There is no state that is whole while it runs: each pass overwrites what the one before began
-// with, and nothing waits for the device.
+// For a crash there is no state that is whole while it runs: each pass overwrites what the one
+// before began with, and nothing waits for the device.  A run that fails leaves the passes that it
+// has finished.
 Result<void> Grid::run_trapezoid(const Program& program, uint64_t steps,
                                  const RunOptions& options) {
     const bool has_levels = std::ranges::any_of(
@@ -248,7 +264,7 @@ Result<void> Grid::run_trapezoid(const Program& program, uint64_t steps,
     note(plan, program, steps);
     HANARE_TRY_ASSIGN(const auto rings, make_rings(program, plan));
     const uint32_t copy = storage_->header().copy;
-    HANARE_TRY(storage_->commit(step_, copy, true));
+    HANARE_TRY(begin_in_place(copy));
     RunProgress progress(options.progress, options.progress_user, steps);
     RunResult result;
     Result<void> done = stencil::run_trapezoid(
@@ -256,11 +272,10 @@ Result<void> Grid::run_trapezoid(const Program& program, uint64_t steps,
          options_.method == HANARE_METHOD_TRAPEZOID_TWO_LEVEL, options.is_pinned},
         result);
     const double elapsed_s = progress.elapsed_s();
-    if (done) {
-        done = storage_->commit(step_ + result.steps,
-                                static_cast<uint32_t>((copy + result.passes) % 2), false);
-    }
-    if (!done) is_broken_ = true;
+    const Result<void> committed = storage_->commit(
+        step_ + result.steps, static_cast<uint32_t>((copy + result.passes) % 2), false);
+    if (!committed) is_broken_ = true;
+    if (done) done = committed;
     step_ += result.steps;
     tell(program, steps, result, elapsed_s);
     if (done) progress.tell(result.steps, 1, result.io_wait_ns);

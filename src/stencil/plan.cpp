@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/units.hpp"
+#include "stencil/tiles.hpp"
 
 namespace hanare::stencil {
 
@@ -50,7 +51,8 @@ private:
     bool fits(const Plan& plan) const { return memory_of(plan) <= input_.memory_bytes; }
     int64_t chunk_that_fits(Plan plan) const;
     double seconds_of_run(const Plan& plan) const;
-    void plan_in_memory(Plan& plan) const;
+    Result<void> plan_in_memory(Plan& plan) const;
+    size_t taps_bytes(const Plan& plan, uint64_t lanes) const;
     Result<void> plan_in_file(Plan& plan) const;
     void search(Plan& best, int64_t slab) const;
 
@@ -107,13 +109,17 @@ void Planner::set_rings(Plan& plan) const {
 size_t Planner::memory_of(const Plan& plan) const {
     Plan sized = plan;
     set_rings(sized);
+    return static_cast<size_t>(sized.ring_length) * bytes_.read +
+           static_cast<size_t>(sized.other_ring_length) * bytes_.other + taps_bytes(plan, 2);
+}
+
+size_t Planner::taps_bytes(const Plan& plan, uint64_t lanes) const {
     TapOptions taps = input_.taps;
     taps.steps_per_pass = plan.steps_per_pass;
     taps.chunk = plan.chunk;
-    taps.lanes = 2;
-    return static_cast<size_t>(sized.ring_length) * bytes_.read +
-           static_cast<size_t>(sized.other_ring_length) * bytes_.other +
-           Taps::bytes(geometry_, input_.program, taps);
+    taps.lanes = lanes;
+    taps.parts = parts_of(geometry_, input_.program, plan);
+    return Taps::bytes(geometry_, input_.program, taps);
 }
 
 int64_t Planner::chunk_that_fits(Plan plan) const {
@@ -207,7 +213,8 @@ Result<void> Planner::plan_in_file(Plan& plan) const {
                 format_size(input_.memory_bytes).c_str(), format_size(memory_of(least)).c_str());
 }
 
-void Planner::plan_in_memory(Plan& plan) const {
+// Where what is taken out of the run does not fit beside the grid: shorter chunks, then passes.
+Result<void> Planner::plan_in_memory(Plan& plan) const {
     const uint64_t passes = (input_.steps + kStepsInMemory - 1) / kStepsInMemory;
     const uint64_t each = (input_.steps + passes - 1) / passes;
     plan.steps_per_pass =
@@ -215,6 +222,26 @@ void Planner::plan_in_memory(Plan& plan) const {
     plan.steps_per_pass = std::min(plan.steps_per_pass, input_.steps);
     plan.chunk = input_.wishes.chunk > 0 ? input_.wishes.chunk
                                          : std::max<int64_t>(kChunkMax, 8 * plan.tile_height);
+    const size_t room =
+        input_.memory_bytes > input_.held_bytes ? input_.memory_bytes - input_.held_bytes : 0;
+    const int64_t chunk_min = input_.wishes.chunk > 0 ? plan.chunk : 1;
+    const uint64_t steps_min = input_.wishes.steps_per_pass > 0 ? plan.steps_per_pass : 1;
+    while ((plan.window_bytes = taps_bytes(plan, 1)) > room) {
+        if (plan.chunk > std::max<int64_t>(chunk_min, kChunkMax / 8) ||
+            (plan.chunk > chunk_min && plan.steps_per_pass == steps_min)) {
+            plan.chunk = std::max(chunk_min, plan.chunk / 2);
+        } else if (plan.steps_per_pass > steps_min) {
+            plan.steps_per_pass = std::max(steps_min, plan.steps_per_pass / 4 * 2);
+        } else {
+            return fail(HANARE_STATUS_LIMIT,
+                        "memory_bytes is %s, of which the grid takes %s; the snapshots and "
+                        "reductions of this run take %s at least",
+                        format_size(input_.memory_bytes).c_str(),
+                        format_size(input_.held_bytes).c_str(),
+                        format_size(plan.window_bytes).c_str());
+        }
+    }
+    return {};
 }
 
 Result<Plan> Planner::plan() {
@@ -226,13 +253,18 @@ Result<Plan> Planner::plan() {
         set_rings(plan);
         plan.window_bytes = memory_of(plan);
     } else {
-        plan_in_memory(plan);
+        HANARE_TRY(plan_in_memory(plan));
     }
     plan.lag = choose_lag(plan);
     return plan;
 }
 
 }  // namespace
+
+int64_t parts_of(const Geometry& geometry, const Program& program, const Plan& plan) {
+    if (!geometry.is_flat() || program.reduction_count() == 0) return 0;
+    return Tiling(geometry.lateral(), plan.tile_height, program.slope_max()).parts_max();
+}
 
 RingBytes ring_bytes(const PlanInput& input) {
     RingBytes bytes;

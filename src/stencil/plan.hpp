@@ -49,6 +49,7 @@ struct PlanInput {
     bool keeps_unused = false;  // states that no stage uses pass through memory, too
     uint64_t steps = 0;
     size_t memory_bytes = 0;
+    size_t held_bytes = 0;  // of these, by the grid itself where it lies in memory
     uint32_t threads = 1;
     Speeds speeds = {};
     Wishes wishes = {};
@@ -57,6 +58,9 @@ struct PlanInput {
 
 // LIMIT: the memory is too small, and how much it takes.
 Result<Plan> make_plan(const PlanInput& input);
+
+// TapOptions::parts.
+int64_t parts_of(const Geometry& geometry, const Program& program, const Plan& plan);
 
 // Bytes of rings for one position, of those that are read from the file and of the others.
 struct RingBytes {

@@ -17,7 +17,7 @@ Result<std::unique_ptr<SnapshotWriter>> SnapshotWriter::open(const SnapshotOptio
                                                              const SnapshotSteps& steps) {
     std::unique_ptr<SnapshotWriter> writer(new SnapshotWriter(options, geometry, steps));
     if (!options.path.empty()) HANARE_TRY(writer->create_file());
-    const sys::SignalBlock block;  // the thread inherits it
+    const sys::SignalBlockButFaults block;  // the thread inherits it
     writer->thread_ = std::thread([self = writer.get()] { self->work(); });
     return writer;
 }
@@ -27,13 +27,15 @@ SnapshotWriter::SnapshotWriter(const SnapshotOptions& options, const Geometry& g
     : options_(options), geometry_(geometry), steps_(steps) {}
 
 SnapshotWriter::~SnapshotWriter() {
-    if (!thread_.joinable()) return;
-    {
-        const std::lock_guard guard(lock_);
-        is_over_ = true;
+    if (thread_.joinable()) {
+        {
+            const std::lock_guard guard(lock_);
+            is_over_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
     }
-    changed_.notify_all();
-    thread_.join();
+    if (file_.is_open() && !is_kept_) unlink(options_.path.c_str());
 }
 
 Result<void> SnapshotWriter::create_file() {
@@ -72,12 +74,12 @@ Result<void> SnapshotWriter::create_file() {
                               header.size());
     }
     if (error == 0) return {};
-    unlink(path.c_str());
     return fail_errno(error == ENOSPC ? HANARE_STATUS_STORE_FULL : HANARE_STATUS_STORE_UNAVAILABLE,
                       error, "snapshots: %s for %.150s", format_size(bytes).c_str(), path.c_str());
 }
 
 void SnapshotWriter::put(const Plane& plane) {
+    is_kept_ = true;
     {
         const std::lock_guard guard(lock_);
         planes_.push_back(plane);

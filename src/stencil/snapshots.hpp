@@ -62,6 +62,8 @@ public:
     // Until everything that was put is written.  The first error that there was.
     Result<void> wait();
     uint64_t bytes() const { return bytes_; }
+    // The file stays when this ends; without it, or a plane that was put, it is removed.
+    void keep() { is_kept_ = true; }
 
 private:
     SnapshotWriter(const SnapshotOptions& options, const Geometry& geometry,
@@ -77,6 +79,7 @@ private:
     sys::FileDescriptor file_;
     uint64_t data_offset_ = 0;
     uint64_t bytes_ = 0;
+    bool is_kept_ = false;  // of who calls put()
 
     std::mutex lock_;
     std::condition_variable changed_;

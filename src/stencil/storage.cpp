@@ -12,6 +12,7 @@
 #include "base/units.hpp"
 #include "sys/clock.hpp"
 #include "sys/signal.hpp"
+#include "sys/uring.hpp"
 
 namespace hanare::stencil {
 
@@ -74,7 +75,8 @@ Result<std::unique_ptr<Storage>> Storage::create(const Options& options, FileHea
         return storage;
     }
     HANARE_TRY(storage->create_file(geometry));
-    Result<void> made = storage->allocate();
+    Result<void> made = storage->check_transfers();
+    if (made) made = storage->allocate();
     if (made) made = storage->lock();
     if (made && options.io == HANARE_GRID_IO_MMAP) made = storage->map();
     if (made) made = storage->commit(storage->header_.step, 0, false);
@@ -83,6 +85,17 @@ Result<std::unique_ptr<Storage>> Storage::create(const Options& options, FileHea
         return std::unexpected(made.error());
     }
     return storage;
+}
+
+// Said now, and not by the first run.
+Result<void> Storage::check_transfers() const {
+    if (options_.io != HANARE_GRID_IO_URING || options_.read_only) return {};
+    if (const auto ring = sys::Uring::open(1, file_.number()); !ring) {
+        return fail(HANARE_STATUS_NOT_SUPPORTED,
+                    "io: HANARE_GRID_IO_URING, which cannot be had here: %.150s",
+                    ring.error().text);
+    }
+    return {};
 }
 
 void Storage::remove() noexcept {
@@ -201,6 +214,7 @@ Result<std::unique_ptr<Storage>> Storage::open(const Options& options) {
     HANARE_TRY(storage->open_file());
     HANARE_TRY(storage->lock());
     HANARE_TRY(storage->read_header());
+    HANARE_TRY(storage->check_transfers());
     if (options.io == HANARE_GRID_IO_MMAP) HANARE_TRY(storage->map());
     return storage;
 }
@@ -231,12 +245,17 @@ Result<void> Storage::read_header() {
     if (page == nullptr) return fail(HANARE_STATUS_NO_MEMORY, "no memory for a page");
     const off_t end = lseek(file_.number(), 0, SEEK_END);
     Result<FileHeader> found = fail(HANARE_STATUS_CORRUPT, "too short for a grid");
-    for (uint64_t copy = 0; copy < 2; ++copy) {
+    for (uint32_t copy = 0; copy < 2; ++copy) {
         if (sys::read_at(file_.number(), copy * kHeaderPageBytes, page.get(), kHeaderPageBytes)) {
             continue;
         }
         Result<FileHeader> header = decode({page.get(), kHeaderPageBytes});
-        if (!found || (header && header->sequence > found->sequence)) found = std::move(header);
+        if (header && (!found || header->sequence > found->sequence)) {
+            found = std::move(header);
+            whole_page_ = copy;
+        } else if (!found) {
+            found = std::move(header);
+        }
     }
     if (!found) return fail(found.error().status, "%.120s: %s", path, found.error().text);
     header_ = std::move(*found);
@@ -286,7 +305,9 @@ Result<void> Storage::sync() {
     return fail_errno(transfer_status(errno), errno, "cannot write the grid's file");
 }
 
-// First all that the header speaks of, then the header: a crash between leaves the old one.
+// First all that the header speaks of, then one page of the header, then the other: there is always
+// one that is whole, whenever a crash comes, and both are when it returns.  The first is the one
+// that is less sure to be good: the other was read, or was written before.
 Result<void> Storage::commit(uint64_t step, uint32_t copy, bool is_running) {
     FileHeader next = header_;
     next.step = step;
@@ -300,8 +321,12 @@ Result<void> Storage::commit(uint64_t step, uint32_t copy, bool is_running) {
         HANARE_TRY(sync());
         // After an error from here on nobody knows which one the file has.
         is_unsure_ = true;
-        HANARE_TRY(write(next.sequence % 2 * kHeaderPageBytes, page.get(), kHeaderPageBytes));
-        HANARE_TRY(sync());
+        for (int written = 0; written < 2; ++written) {
+            const uint32_t other = 1 - whole_page_;
+            HANARE_TRY(write(other * kHeaderPageBytes, page.get(), kHeaderPageBytes));
+            HANARE_TRY(sync());
+            whole_page_ = other;
+        }
         is_unsure_ = false;
     }
     header_ = std::move(next);

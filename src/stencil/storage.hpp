@@ -48,6 +48,7 @@ public:
     void lay_out(const Geometry& geometry);
     uint64_t region(uint32_t field, uint32_t level, uint32_t copy) const;
     hanare_grid_io io() const { return options_.io; }
+    bool is_read_only() const { return options_.read_only; }
     int file() const { return file_.number(); }
     uint64_t file_bytes() const { return header_.file_bytes; }
 
@@ -59,7 +60,8 @@ public:
 
     // What was written is on the device when it returns.
     Result<void> sync();
-    // Says, durably, that the states in `copy` are the grid at this step.
+    // Says, durably and in both pages of the header, that the states in `copy` are the grid at this
+    // step.
     Result<void> commit(uint64_t step, uint32_t copy, bool is_running);
     // A commit has failed so that the file may have the old header, or the new one.
     bool is_unsure() const noexcept { return is_unsure_; }
@@ -68,6 +70,7 @@ private:
     explicit Storage(Options options) : options_(std::move(options)) {}
 
     Result<void> create_file(const Geometry& geometry);
+    Result<void> check_transfers() const;
     Result<void> allocate();
     Result<void> open_file();
     Result<void> read_header();
@@ -79,6 +82,7 @@ private:
     sys::FileDescriptor file_;
     sys::FileDescriptor lock_file_;
     FileHeader header_;
+    uint32_t whole_page_ = 1;        // of the header, which is on the device as it is here
     std::vector<uint64_t> regions_;  // of field and level, two entries each
     std::vector<size_t> first_region_;
     std::optional<sys::FileMapping> mapping_;

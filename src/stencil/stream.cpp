@@ -54,6 +54,7 @@ Result<void> Stream::run(RunResult& result) {
                                            executor_, job_.rings, passes_, job_.plan}));
     }
     chunk_.number = -1;
+    result.has_changed_cells = !is_in_file();
     next_chunk();
     run_on(job_.plan.threads, job_.is_pinned, [this] { work(); });
     if (io_ != nullptr) {
@@ -63,6 +64,7 @@ Result<void> Stream::run(RunResult& result) {
         if (!written) result_ = written;
         result.read_bytes = io_->read_bytes();
         result.written_bytes = io_->written_bytes();
+        result.has_changed_cells = io_->has_written();
         if (!result_) passes_done_ = io_->committed_passes();
     }
     if (job_.taps != nullptr) {
@@ -134,8 +136,11 @@ void Stream::compute_tile(const Pass& pass, const Tile& tile, Executor::Scratch&
         for (uint32_t substep = tile.substeps_begin; substep < tile.substeps_end; ++substep) {
             const int64_t position = front - heights[substep] - pass.base;
             if (position < 0 || position >= positions) continue;
-            for (const Interval& part : tiling_.parts(tile, heights[substep])) {
-                if (!part.is_empty()) executor_.update(pass, substep, position, part, scratch);
+            const auto parts = tiling_.parts(tile, heights[substep]);
+            for (size_t i = 0; i < parts.size(); ++i) {
+                if (parts[i].is_empty()) continue;
+                executor_.update(pass, substep, position, parts[i], scratch,
+                                 tiling_.part_number(tile, i));
             }
         }
     }

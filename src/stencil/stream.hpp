@@ -30,6 +30,7 @@ struct RunResult {
     uint64_t written_bytes = 0;
     uint64_t redundant_updates = 0;
     uint64_t io_wait_ns = 0;
+    bool has_changed_cells = false;  // of what was there before: in memory, in place
 };
 
 class Stream {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 
 #include "base/units.hpp"
 #include "sys/futex.hpp"
@@ -82,7 +83,12 @@ Result<std::unique_ptr<StreamIo>> StreamIo::start(const Job& job) {
     std::unique_ptr<StreamIo> io(new StreamIo(job));
     HANARE_TRY_ASSIGN(io->transfers_, Transfers::make(job.storage));
     const sys::SignalBlock block;  // the thread inherits it
-    io->thread_ = std::thread([self = io.get()] { self->work(); });
+    try {
+        io->thread_ = std::thread([self = io.get()] { self->work(); });
+    } catch (const std::system_error& error) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, error.code().value(),
+                          "cannot start a thread for the grid's file");
+    }
     return io;
 }
 
@@ -182,6 +188,7 @@ void StreamIo::begin(size_t number, uint64_t slab, bool writes) {
     free_flights_.pop_back();
     flights_[transfer.tag] = {number, slab, writes, transfer.bytes};
     ++(writes ? writes_in_flight_ : reads_in_flight_);
+    has_written_ |= writes;
     transfers_->start(transfer);
 }
 

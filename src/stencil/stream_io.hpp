@@ -57,6 +57,8 @@ public:
 
     uint64_t read_bytes() const { return read_bytes_; }
     uint64_t written_bytes() const { return written_bytes_; }
+    // At least one write was begun.
+    bool has_written() const { return has_written_; }
     // Whose results are in the file for good (ping-pong).
     uint64_t committed_passes() const { return committed_; }
 
@@ -107,6 +109,7 @@ private:
     size_t in_flight_max_ = 0;
     uint64_t read_bytes_ = 0;
     uint64_t written_bytes_ = 0;
+    bool has_written_ = false;
 
     std::atomic<int64_t> computed_{0};
     std::atomic<uint64_t> pass_limit_;

@@ -43,9 +43,14 @@ size_t staging_bytes(const Geometry& geometry, const TapOptions& options) {
            geometry.packed_plane_bytes();
 }
 
+// Values that are formed separately of a plane.
+int64_t rows_of(const Geometry& geometry, const TapOptions& options) {
+    return geometry.is_flat() ? options.parts : geometry.rows().cells;
+}
+
 size_t partial_count(const Geometry& geometry, const Program& program, const TapOptions& options) {
     return program.reduction_count() * options.lanes * options.steps_per_pass *
-           static_cast<size_t>(options.chunk * geometry.sheets() * geometry.lateral().cells);
+           static_cast<size_t>(options.chunk * geometry.sheets() * rows_of(geometry, options));
 }
 
 }  // namespace
@@ -98,15 +103,15 @@ Taps::Taps(const Geometry& geometry, const Program& program, const TapOptions& o
 }
 
 double* Taps::values(const Pass& pass, uint32_t substep, int64_t front, int64_t sheet,
-                     int64_t cell) const {
+                     int64_t row) const {
     const size_t stages = program_.stage_count();
     const uint64_t step = substep / stages + pass.number % options_.lanes * options_.steps_per_pass;
-    const auto row = static_cast<size_t>(
+    const auto number = static_cast<size_t>(
         ((static_cast<int64_t>(step) * options_.chunk + front - front_begin_) * geometry_.sheets() +
          sheet) *
-            lateral_cells() +
-        cell);
-    return partial_.data() + row * program_.reduction_count() +
+            rows_of(geometry_, options_) +
+        row);
+    return partial_.data() + number * program_.reduction_count() +
            program_.stages()[substep % stages].first_reduction;
 }
 
@@ -131,15 +136,16 @@ void Taps::reduce(const Pass& pass, uint32_t substep, int64_t front, int64_t pos
     const Stage& stage = program_.stages()[substep % stages];
     const uint64_t step = pass.first_step - options_.run_first_step + substep / stages;
     double* const all = results_ + step * program_.reduction_count() + stage.first_reduction;
-    const Axis& axis = geometry_.lateral();
+    const int64_t begin = geometry_.is_flat() ? 0 : geometry_.rows().begin();
+    const int64_t end = geometry_.is_flat() ? options_.parts : geometry_.rows().end();
     const size_t next = program_.reduction_count();
     for (int64_t sheet = 0; sheet < geometry_.sheets_at(position); ++sheet) {
         if (geometry_.is_frame_plane(geometry_.plane_of(position, sheet))) continue;
         double* const first = values(pass, substep, front, sheet, 0);
         for (size_t i = 0; i < stage.reductions.size(); ++i) {
             double plane = neutral(stage.reductions[i]);
-            for (int64_t cell = axis.begin(); cell < axis.end(); ++cell) {
-                double& value = first[static_cast<size_t>(cell) * next + i];
+            for (int64_t row = begin; row < end; ++row) {
+                double& value = first[static_cast<size_t>(row) * next + i];
                 combine(stage.reductions[i], plane, value);
                 value = neutral(stage.reductions[i]);
             }
@@ -183,6 +189,10 @@ Result<void> Taps::end_chunk(const Pass& pass, int64_t front_end) {
 }
 
 Result<void> Taps::finish() { return writer_ != nullptr ? writer_->wait() : Result<void>(); }
+
+void Taps::keep_snapshots() {
+    if (writer_ != nullptr) writer_->keep();
+}
 
 uint64_t Taps::snapshot_bytes() const { return writer_ != nullptr ? writer_->bytes() : 0; }
 

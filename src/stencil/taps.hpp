@@ -24,6 +24,7 @@ struct TapOptions {
     uint64_t steps_per_pass = 0;
     int64_t chunk = 0;             // fronts
     uint64_t lanes = 1;            // passes that may be in a chunk
+    int64_t parts = 0;             // 2-D: of a row, Tiling::parts_max()
     double* reductions = nullptr;  // of the run's steps; may be NULL
     uint64_t run_steps = 0;
     SnapshotOptions snapshots;
@@ -43,11 +44,12 @@ public:
     // What was handed over is written.
     Result<void> finish();
     uint64_t snapshot_bytes() const;
+    // Their file stays even if none was due; otherwise it is removed unless planes were put in.
+    void keep_snapshots();
 
-    // Where a kernel puts the values of the cells of a plane that begin at `cell` (a row; in two
-    // dimensions a column).
+    // Where a kernel puts the values of a row of a plane, in two dimensions of a part of the row.
     double* values(const Pass& pass, uint32_t substep, int64_t front, int64_t sheet,
-                   int64_t cell) const;
+                   int64_t row) const;
     // NULL unless this substep is the last of a snapshot's step to write the field: where the plane
     // goes, packed.
     std::byte* snapshot_plane(const Pass& pass, uint32_t substep, int64_t front,
@@ -59,7 +61,6 @@ private:
 
     void reduce(const Pass& pass, uint32_t substep, int64_t front, int64_t position);
     Result<void> hand_over(const Pass& pass, int64_t front_end);
-    int64_t lateral_cells() const { return geometry_.lateral().cells; }
 
     const Geometry& geometry_;
     const Program& program_;

@@ -49,7 +49,7 @@ void run_on(uint32_t threads, bool is_pinned, const std::function<void()>& body)
     std::vector<std::jthread> others;
     others.reserve(threads);
     try {
-        const sys::SignalBlock block;  // the threads inherit it
+        const sys::SignalBlockButFaults block;  // the threads inherit it
         for (uint32_t i = 1; i < threads; ++i) {
             others.emplace_back([&body, is_pinned, i] {
                 const Pin pin(is_pinned, i);

@@ -47,6 +47,14 @@ public:
 
     // What a tile has at a height within its row: the second part where it wraps around.
     std::array<Interval, 2> parts(const Tile& tile, int64_t height) const;
+    // Numbers of these, from left to right, that no other part has at the same height.
+    int64_t part_number(const Tile& tile, size_t which) const {
+        if (which != 0) return parts_max() - 1;
+        return 2 * tile.number + (tile.row % 2 == 0 ? 0 : 1);
+    }
+    int64_t parts_max() const {
+        return is_undivided() ? 1 : 2 * static_cast<int64_t>(cuts_.size()) - 1;
+    }
     // Tiles in an order in which each comes after those that it depends on.  `lag`: how many tiles
     // a row is behind the one below; the larger, the more tiles can be computed at the same time,
     // and the longer ago what they need was used.

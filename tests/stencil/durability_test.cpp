@@ -197,7 +197,7 @@ TEST_F(DurabilityTest, ForeignAndDamagedFilesAreNamed) {
     create(HANARE_DURABILITY_PING_PONG);
     ASSERT_EQ(open(grid), HANARE_STATUS_OK) << last_error();
     grid.reset();
-    // One of the two headers may be damaged.
+    // Both pages of the header; of one: failures_test.cpp.
     int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
     ASSERT_EQ(pwrite(file, "damage", 6, 4096 + 24), 6);
     ASSERT_EQ(pwrite(file, "damage", 6, 24), 6);

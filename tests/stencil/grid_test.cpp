@@ -172,23 +172,28 @@ TEST_F(GridTest, WhereNothingMayBeWritten) {
     kept << std::ifstream(path).rdbuf();
     EXPECT_EQ(kept.str(), "something");
 
-    const pid_t child = fork();
-    if (child == 0) {
-        given.path = nullptr;
-        given.place = HANARE_PLACE_FILE;
-        const rlimit limit = {50'000, 50'000};
-        setrlimit(RLIMIT_FSIZE, &limit);
-        if (create(given) != HANARE_STATUS_STORE_FULL) _exit(1);
-        if (geteuid() == 0 && setuid(sys::testing::kNobody) != 0) _exit(2);
-        given.directory = "/etc";
-        _exit(create(given) == HANARE_STATUS_STORE_UNAVAILABLE ||
-                      create(given) == HANARE_STATUS_STORE_FULL
-                  ? 0
-                  : 3);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+    given.path = nullptr;
+    given.place = HANARE_PLACE_FILE;
+    const auto in_child = [](auto body) {
+        const pid_t child = fork();
+        if (child == 0) _exit(body());
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        return status;
+    };
+    EXPECT_EQ(in_child([&] {
+                  const rlimit limit = {50'000, 50'000};
+                  setrlimit(RLIMIT_FSIZE, &limit);
+                  return create(given) == HANARE_STATUS_STORE_FULL ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(in_child([&] {
+                  if (geteuid() == 0 && setuid(sys::testing::kNobody) != 0) return 2;
+                  given.directory = "/etc";
+                  const bool is_refused = create(given) == HANARE_STATUS_STORE_UNAVAILABLE;
+                  return is_refused && last_error().find("/etc") != std::string::npos ? 0 : 3;
+              }),
+              0);
 }
 
 TEST_F(GridTest, BadStencilsAndRunsAreRefused) {

@@ -99,6 +99,9 @@ class _Folder:
         root = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            root = root.resolve()
+            for folder in (root, *root.parents):
+                self._check_parent(folder)
             for folder in (root / "hanare", root / "hanare" / "stencils"):
                 folder.mkdir(mode=0o700, exist_ok=True)
                 self._check(folder)
@@ -112,6 +115,16 @@ class _Folder:
                 _log.warning("compiled stencils are not kept: %s", reason)
                 self._private = tempfile.TemporaryDirectory(prefix="hanare-stencils-")
             return Path(self._private.name)
+
+    @staticmethod
+    def _check_parent(folder: Path) -> None:
+        """Who may rename what is in it could put another folder in the place of ours."""
+        found = os.stat(folder)
+        if found.st_uid not in (0, os.geteuid()):
+            raise PermissionError(f"{folder} belongs to another user")
+        if found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX:
+            raise PermissionError(f"{folder} can be written by others (mode "
+                                  f"{stat.S_IMODE(found.st_mode):o})")
 
     @staticmethod
     def _check(folder: Path) -> None:
