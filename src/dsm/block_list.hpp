@@ -36,10 +36,10 @@ public:
         items(current_)[count_++] = block;
     }
 
-    // The same for a hint, which is dropped where there are too many.
-    void add_hint(uint32_t block) noexcept {
+    uint32_t count() noexcept {
+        const sys::SignalBlock no_signals;
         const sys::LockGuard guard(lock_);
-        if (count_ < capacity_) items(current_)[count_++] = block;
+        return count_;
     }
 
     // All that was added since the last call, sorted; of use until the next call.  One thread at a

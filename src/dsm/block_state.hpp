@@ -25,8 +25,11 @@ struct BlockState {
     static constexpr uint32_t kServed = 1u << 5;     // one was given away while it was writable
     static constexpr uint32_t kHomeKnown = 1u << 6;  // the upper half is the home's rank
     static constexpr uint32_t kHomeHere = 1u << 7;
-    static constexpr uint32_t kListed = 1u
-                                        << 8;  // in the list of dirty blocks, dirty or not any more
+    // In lists, whatever has become of it since: of dirty blocks, of what was fetched, of copies
+    // that were dropped.
+    static constexpr uint32_t kListed = 1u << 8;
+    static constexpr uint32_t kFetched = 1u << 9;
+    static constexpr uint32_t kDropped = 1u << 10;
 
     static constexpr uint32_t rights(uint32_t state) noexcept { return state & kRights; }
     static constexpr uint32_t home(uint32_t state) noexcept { return state >> 16; }

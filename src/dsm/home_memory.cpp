@@ -25,30 +25,37 @@ Result<std::unique_ptr<HomeMemory>> HomeMemory::make(Segment& segment, Peers& pe
     }
     HANARE_TRY_ASSIGN(auto states, sys::SparseMemory::reserve(blocks * sizeof(uint32_t)));
     HANARE_TRY_ASSIGN(auto directory, sys::SparseMemory::reserve(blocks * sizeof(uint16_t)));
-    HANARE_TRY_ASSIGN(auto twins, sys::SparseMemory::reserve(segment.bytes()));
+    HANARE_TRY_ASSIGN(auto diffs, sys::SparseMemory::reserve(peers.size() * kMailDiffBytes));
+    HANARE_TRY_ASSIGN(auto twins, Twins::make(blocks));
     HANARE_TRY_ASSIGN(auto dirty, BlockList::make(blocks));
     HANARE_TRY_ASSIGN(auto served, BlockList::make(blocks));
     HANARE_TRY_ASSIGN(auto fetched, BlockList::make(blocks));
+    HANARE_TRY_ASSIGN(auto dropped, BlockList::make(blocks));
+    HANARE_TRY_ASSIGN(auto early, RunList::make(kChangedRunsMax));
     return std::unique_ptr<HomeMemory>(new HomeMemory(
         segment, peers, counters, std::move(userfault), std::move(states), std::move(directory),
-        std::move(twins), std::move(dirty), std::move(served), std::move(fetched)));
+        std::move(diffs), std::move(twins), std::move(dirty), std::move(served),
+        std::move(fetched), std::move(dropped), std::move(early)));
 }
 
 HomeMemory::HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::Userfault userfault,
                        sys::SparseMemory states, sys::SparseMemory directory,
-                       sys::SparseMemory twins, BlockList dirty, BlockList served,
-                       BlockList fetched)
+                       sys::SparseMemory diffs, Twins twins, BlockList dirty, BlockList served,
+                       BlockList fetched, BlockList dropped, RunList early)
     : segment_(segment),
       peers_(peers),
       counters_(counters),
       userfault_(std::move(userfault)),
       states_(std::move(states)),
       directory_(std::move(directory)),
+      diffs_(std::move(diffs)),
       twins_(std::move(twins)),
       dirty_(std::move(dirty)),
       served_(std::move(served)),
       fetched_(std::move(fetched)),
-      diffs_(peers.size()) {}
+      dropped_(std::move(dropped)),
+      diff_bytes_(peers.size()),
+      early_(std::move(early)) {}
 
 // ---- states
 
@@ -141,9 +148,14 @@ void HomeMemory::finish(uint32_t block, uint32_t rights) noexcept {
     }
 }
 
+void HomeMemory::note_fetched(uint32_t block) noexcept {
+    const uint32_t before = state(block).fetch_or(State::kRead | State::kFetched);
+    if ((before & State::kFetched) == 0) fetched_.add(block);
+}
+
 hanare_status HomeMemory::make_writable(uint32_t block, uint32_t seen) noexcept {
     if ((seen & State::kHomeHere) != 0) return make_writable_here(block, seen);
-    std::memcpy(twin(block), segment_.alias(block), kBlockBytes);
+    std::memcpy(twins_.take(block), segment_.alias(block), kBlockBytes);
     Counters::add(counters_.twins);
     note_write(block);
     const int error = userfault_.write_protect(segment_.view(block), kBlockBytes, false);
@@ -216,10 +228,7 @@ hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
     if (status == HANARE_STATUS_OK && map(block, count, true) != 0) status = HANARE_STATUS_SYSTEM;
     Counters::add(counters_.fetched_blocks, status == HANARE_STATUS_OK ? count : 0);
     for (uint32_t i = 0; i < count; ++i) {
-        if (status == HANARE_STATUS_OK) {
-            fetched_.add_hint(block + i);
-            state(block + i).fetch_or(State::kRead);
-        }
+        if (status == HANARE_STATUS_OK) note_fetched(block + i);
         if (i > 0) give_back(block + i);
     }
     if (status != HANARE_STATUS_OK || !write) {

@@ -31,7 +31,9 @@
 #include "dsm/mail.hpp"
 #include "dsm/notices.hpp"
 #include "dsm/peers.hpp"
+#include "dsm/run_list.hpp"
 #include "dsm/segment.hpp"
+#include "dsm/twins.hpp"
 #include "sys/lock.hpp"
 #include "sys/sparse_memory.hpp"
 #include "sys/uffd.hpp"
@@ -49,13 +51,17 @@ public:
     // So that the access is worth another try.  In the thread that made it, with signals blocked.
     hanare_status resolve(uint32_t block, bool write) noexcept;
 
-    // What was written by now is at the homes when this returns, and `changed` are the blocks of
-    // which others have copies that are old.
-    hanare_status release(std::vector<Run>& changed);
+    // These allocate nothing, so that no block stays busy.
+    //
+    // Of what release() says; more than that is all blocks.
+    static constexpr uint32_t kChangedRunsMax = 16 * 1024;
+    // What was written by now is at the homes when this returns, and what `changed` gets are the
+    // blocks of which others have copies that are old.
+    hanare_status release(RunList& changed) noexcept;
     // Copies of these are dropped.  What was written to them here is sent home first.
-    hanare_status invalidate(std::span<const Run> runs);
+    hanare_status invalidate(std::span<const Run> runs) noexcept;
     // Fetches what was dropped and had been needed since the last call: after a barrier.
-    hanare_status refresh();
+    hanare_status refresh() noexcept;
 
     // ---- what peers ask
     static constexpr uint32_t kClaimsMax = 256;
@@ -74,6 +80,9 @@ private:
     static constexpr uint32_t kFetchWindowMin = 4;
     static constexpr uint32_t kFetchWindowMax = 64;
     static constexpr uint32_t kRefreshPauses = 16;
+    static constexpr uint32_t kFetchesAtOnce = 64;
+    // Of how many copies that were dropped the memory is kept, since they come again: 64 MiB.
+    static constexpr uint32_t kDroppedMax = 16 * 1024;
 
     // How many blocks are had at once, where accesses go from one to the next.  Guesses of several
     // threads may mix: then less is had at once.
@@ -84,14 +93,16 @@ private:
     };
 
     HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::Userfault userfault,
-               sys::SparseMemory states, sys::SparseMemory directory, sys::SparseMemory twins,
-               BlockList dirty, BlockList served, BlockList fetched);
+               sys::SparseMemory states, sys::SparseMemory directory, sys::SparseMemory diffs,
+               Twins twins, BlockList dirty, BlockList served, BlockList fetched,
+               BlockList dropped, RunList early);
 
     std::atomic<uint32_t>& state(uint32_t block) const noexcept {
         return reinterpret_cast<std::atomic<uint32_t>*>(states_.address())[block];
     }
-    std::byte* twin(uint32_t block) const noexcept {
-        return twins_.address() + size_t{block} * kBlockBytes;
+    // What is under way to that home.
+    std::byte* diffs_of(uint32_t home) const noexcept {
+        return diffs_.address() + home * kMailDiffBytes;
     }
     uint32_t directory_of(uint32_t block) const noexcept {
         return block / kDirectoryBlocks % peers_.size();
@@ -114,18 +125,24 @@ private:
     // Before the program may write to it.
     void note_write(uint32_t block) noexcept;
     void finish(uint32_t block, uint32_t rights) noexcept;
+    // It was fetched; others wait for it still.
+    void note_fetched(uint32_t block) noexcept;
     hanare_status map_again(uint32_t block, uint32_t rights) noexcept;
 
-    void close_served(std::span<uint32_t> served, std::vector<Run>& changed);
-    void close_dirty(std::span<uint32_t> dirty, std::vector<Run>& changed);
-    void close_dirty_copy(uint32_t block);
-    hanare_status drop(uint32_t first, uint32_t end);
-    void add_diff(uint32_t block, uint32_t home);
+    void close_served(std::span<uint32_t> served, RunList& changed) noexcept;
+    void close_dirty(std::span<uint32_t> dirty, RunList& changed) noexcept;
+    void close_dirty_copy(uint32_t block) noexcept;
+    hanare_status drop(uint32_t first, uint32_t end) noexcept;
+    uint32_t take_copies(uint32_t first, uint32_t end) noexcept;
+    void trim() noexcept;
+    void add_diff(uint32_t block, uint32_t home) noexcept;
     void note_failure(hanare_status status) noexcept {
         if (failure_ == HANARE_STATUS_OK) failure_ = status;
     }
-    hanare_status send_diffs();
-    hanare_status send_to(uint32_t home, std::span<const std::byte> diffs);
+    hanare_status send_diffs() noexcept;
+    void send_to(uint32_t home) noexcept;
+    hanare_status send(uint32_t home, std::span<const std::byte> diffs) noexcept;
+    hanare_status fetch_again(std::span<const uint32_t> fetched, size_t& used) noexcept;
 
     Segment& segment_;
     Peers& peers_;
@@ -133,18 +150,20 @@ private:
     const sys::Userfault userfault_;
     const sys::SparseMemory states_;
     const sys::SparseMemory directory_;  // ranks plus one; 0: nobody's
-    const sys::SparseMemory twins_;      // each at its block's place
+    const sys::SparseMemory diffs_;      // kMailDiffBytes for each home
+    Twins twins_;
     sys::RankedLock directory_lock_{sys::LockRank::kShared};
     Window claims_;
     Window fetches_;
     BlockList dirty_;
     BlockList served_;
     BlockList fetched_;  // since the last refresh
+    BlockList dropped_;  // copies, since trim()
 
-    std::mutex release_lock_;                    // what follows
-    std::vector<std::vector<std::byte>> diffs_;  // by home
-    hanare_status failure_ = HANARE_STATUS_OK;   // of what was sent, or protected, by now
-    std::vector<Run> early_;  // sent home since the last release, when they were dropped
+    std::mutex release_lock_;                   // what follows
+    std::vector<size_t> diff_bytes_;            // by home
+    hanare_status failure_ = HANARE_STATUS_OK;  // of what was sent, or protected, by now
+    RunList early_;  // sent home since the last release, when they were dropped
     uint32_t refreshes_ = 0;
 };
 

@@ -13,8 +13,11 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
                                                          Segment& segment, Counters& counters) {
     HANARE_TRY_ASSIGN(auto notices, Notices::make(communicator.rank(), communicator.size()));
     HANARE_TRY_ASSIGN(auto mail, Mail::make(communicator.size()));
+    HANARE_TRY_ASSIGN(auto changed, RunList::make(HomeMemory::kChangedRunsMax));
+    HANARE_TRY_ASSIGN(auto learnt, RunList::make(kLearntRunsMax));
     std::unique_ptr<HomeProtocol> made(
-        new HomeProtocol(communicator, segment, counters, std::move(notices), std::move(mail)));
+        new HomeProtocol(communicator, segment, counters, std::move(notices), std::move(mail),
+                         std::move(changed), std::move(learnt)));
     HANARE_TRY_ASSIGN(made->memory_, HomeMemory::make(segment, made->peers_, counters));
     job::Exposures& exposures = communicator.exposures();
     const auto expose = [&](std::span<std::byte> memory,
@@ -31,7 +34,7 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
 }
 
 HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Counters& counters,
-                           Notices notices, Mail mail)
+                           Notices notices, Mail mail, RunList changed, RunList learnt)
     : communicator_(communicator),
       lookout_(communicator),
       segment_(segment),
@@ -44,9 +47,19 @@ HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Co
           {.release = [this] { return release(); },
            .acquire = [this](uint32_t from,
                              const std::vector<uint64_t>& known) { return acquire(from, known); },
-           .positions = [this] { return notices_.positions(); },
+           .positions =
+               [this] {
+                   std::vector<uint64_t> positions(peers_.size());
+                   notices_.copy_positions(positions);
+                   return positions;
+               },
            .find_lost = [this](uint32_t first) { return find_lost(first); }}),
-      last_barrier_(communicator.size()) {}
+      changed_(std::move(changed)),
+      learnt_(std::move(learnt)),
+      last_barrier_(communicator.size()),
+      said_(communicator.size()),
+      known_(communicator.size()),
+      message_(kMailBarrierBytes) {}
 
 Result<void> HomeProtocol::complete(const std::vector<PeerKeys>& keys, uint64_t deadline_ns) {
     for (uint32_t task = 0; task < peers_.size(); ++task) {
@@ -78,31 +91,32 @@ bool HomeProtocol::find_lost(uint32_t first) {
 
 hanare_status HomeProtocol::release() {
     const std::lock_guard guard(learning_);
-    std::vector<Run> changed;
-    const hanare_status status = memory_->release(changed);
-    notices_.append(changed);
+    changed_.clear();
+    const hanare_status status = memory_->release(changed_);
+    notices_.append(changed_.runs());
     return status;
 }
 
-hanare_status HomeProtocol::acquire(uint32_t from, const std::vector<uint64_t>& known) {
+hanare_status HomeProtocol::acquire(uint32_t from, std::span<const uint64_t> known) {
     const std::lock_guard guard(learning_);
+    if (!may_be_known(known)) return HANARE_STATUS_CORRUPT;
     const hanare_status status = read_logs(from, known);
     return status == HANARE_STATUS_OK ? heed(known) : status;
 }
 
-// What a message says of each task: how far the sender knows its log, and from where on the message
-// has that.
-struct HomeProtocol::Said {
-    uint64_t position = 0;
-    uint64_t begin = 0;
-};
+// Whole runs; and nobody knows more of this task than it has said.
+bool HomeProtocol::may_be_known(std::span<const uint64_t> known) const noexcept {
+    const auto is_whole = [](uint64_t position) { return position % sizeof(Run) == 0; };
+    return std::ranges::all_of(known, is_whole) &&
+           known[peers_.rank()] <= notices_.position(peers_.rank());
+}
 
-void HomeProtocol::note_runs(const std::vector<uint64_t>& known, std::vector<Run>& runs) const {
+void HomeProtocol::note_runs(std::span<const uint64_t> known, RunList& runs) const noexcept {
     for (uint32_t task = 0; task < peers_.size(); ++task) {
         const uint64_t begin = notices_.position(task);
         if (known[task] <= begin) continue;
         if (known[task] - begin > Notices::kRangeBytesMax) {
-            runs.push_back({0, segment_.blocks()});
+            runs.add(kAllBlocks);
         } else {
             read_runs(notices_.pieces(task, begin, known[task] - begin), runs);
         }
@@ -110,7 +124,7 @@ void HomeProtocol::note_runs(const std::vector<uint64_t>& known, std::vector<Run
 }
 
 // False: the message does not have all that is new here.
-bool HomeProtocol::copy_logs(std::span<const Said> said, std::span<const std::byte> logs) {
+bool HomeProtocol::copy_logs(std::span<const Said> said, std::span<const std::byte> logs) noexcept {
     for (uint32_t task = 0; task < peers_.size(); ++task) {
         const uint64_t known_here = notices_.position(task);
         const auto [position, begin] = said[task];
@@ -120,6 +134,7 @@ bool HomeProtocol::copy_logs(std::span<const Said> said, std::span<const std::by
         if (position <= known_here) continue;
         if (known_here < begin) return false;
         const auto news = log.subspan(known_here - begin);
+        notices_.prepare(task, position);
         const auto pieces = notices_.pieces(task, known_here, news.size());
         std::memcpy(pieces.first.data(), news.data(), pieces.first.size());
         std::memcpy(pieces.second.data(), news.data() + pieces.first.size(), pieces.second.size());
@@ -128,11 +143,11 @@ bool HomeProtocol::copy_logs(std::span<const Said> said, std::span<const std::by
 }
 
 // What this task's logs have up to there counts from now on: first the copies go.
-hanare_status HomeProtocol::heed(const std::vector<uint64_t>& known) {
-    std::vector<Run> runs;
-    note_runs(known, runs);
-    make_disjoint(runs);
-    const hanare_status status = memory_->invalidate(runs);
+hanare_status HomeProtocol::heed(std::span<const uint64_t> known) noexcept {
+    learnt_.clear();
+    note_runs(known, learnt_);
+    learnt_.make_disjoint();
+    const hanare_status status = memory_->invalidate(learnt_.runs());
     if (status != HANARE_STATUS_OK) return status;
     for (uint32_t task = 0; task < peers_.size(); ++task) {
         if (known[task] > notices_.position(task)) notices_.extend(task, known[task]);
@@ -141,29 +156,47 @@ hanare_status HomeProtocol::heed(const std::vector<uint64_t>& known) {
 }
 
 // Into this task's logs, as far as they reach.
-hanare_status HomeProtocol::read_logs(uint32_t from, const std::vector<uint64_t>& known) {
-    std::vector<std::unique_ptr<fabric::Operation>> reads;
+hanare_status HomeProtocol::read_logs(uint32_t from, std::span<const uint64_t> known) noexcept {
     for (uint32_t task = 0; task < peers_.size(); ++task) {
-        const uint64_t begin = notices_.position(task);
-        if (known[task] <= begin) continue;
-        // Who asks this task later may lack less.
-        const uint64_t bytes = std::min(known[task] - begin, Notices::kRangeBytesMax);
-        const auto pieces = notices_.pieces(task, known[task] - bytes, bytes);
-        for (const auto& piece : {pieces.first, pieces.second}) {
-            if (piece.empty()) continue;
-            auto& read = *reads.emplace_back(std::make_unique<fabric::Operation>());
-            read.kind = fabric::Kind::kGet;
-            read.capability = peers_.keys(from).notices;
-            read.offset = static_cast<uint64_t>(piece.data() - notices_.memory().data());
-            read.destination = piece;
-            peers_.prepare(read);
-            peers_.post(from, read);
-        }
+        if (known[task] <= notices_.position(task)) continue;
+        const hanare_status status = read_log(from, task, known[task]);
+        if (status != HANARE_STATUS_OK) return status;
+    }
+    return HANARE_STATUS_OK;
+}
+
+// Up to the position.  That task may go on and write where this one reads: what was lost is all
+// blocks then.
+hanare_status HomeProtocol::read_log(uint32_t from, uint32_t task, uint64_t position) noexcept {
+    // Who asks this task later may lack less.
+    const uint64_t bytes = std::min(position - notices_.position(task), Notices::kRangeBytesMax);
+    const uint64_t begin = position - bytes;
+    notices_.prepare(task, position);
+    const auto pieces = notices_.pieces(task, begin, bytes);
+    uint64_t prepared = 0;
+    const std::span<std::byte> parts[] = {pieces.first, pieces.second,
+                                          std::as_writable_bytes(std::span(&prepared, 1))};
+    const uint64_t offsets[] = {
+        static_cast<uint64_t>(parts[0].data() - notices_.memory().data()),
+        static_cast<uint64_t>(parts[1].data() - notices_.memory().data()),
+        notices_.prepared_offset() + task * sizeof prepared};
+    fabric::Operation reads[3];
+    for (int i = 0; i < 3; ++i) {
+        reads[i].kind = fabric::Kind::kGet;
+        reads[i].capability = peers_.keys(from).notices;
+        reads[i].offset = offsets[i];
+        reads[i].destination = parts[i];
+        peers_.prepare(reads[i]);
+        if (!parts[i].empty()) peers_.post(from, reads[i]);
     }
     hanare_status first = HANARE_STATUS_OK;
-    for (const auto& read : reads) {
-        const hanare_status status = peers_.wait(from, *read);
+    for (int i = 0; i < 3; ++i) {
+        if (parts[i].empty()) continue;
+        const hanare_status status = peers_.wait(from, reads[i]);
         if (first == HANARE_STATUS_OK) first = status;
+    }
+    if (first == HANARE_STATUS_OK && Notices::was_overwritten(begin, prepared)) {
+        notices_.fill_with_all(task, begin, bytes);
     }
     return first;
 }
@@ -180,7 +213,7 @@ Result<void> HomeProtocol::barrier(uint32_t id) {
     for (uint32_t round = 0; (uint64_t{1} << round) < peers_.size(); ++round) {
         HANARE_TRY(pass_round(round, id, is_wrong));
     }
-    last_barrier_ = notices_.positions();
+    notices_.copy_positions(last_barrier_);
     const hanare_status status = memory_->refresh();
     Counters::add(counters_.wait_ns, sys::now_ns() - begun_ns);
     if (status != HANARE_STATUS_OK) return failed("barrier", status);
@@ -201,44 +234,43 @@ Result<void> HomeProtocol::pass_round(uint32_t round, uint32_t id, bool& is_wron
     BarrierHead head;
     std::memcpy(&head, place, sizeof head);
     is_wrong |= head.id != id || head.is_wrong != 0 || head.number != barriers_;
-    std::vector<Said> said(tasks);
-    std::memcpy(said.data(), place + sizeof head, tasks * sizeof(Said));
-    std::vector<uint64_t> known(tasks);
-    std::ranges::transform(said, known.begin(), &Said::position);
+    std::memcpy(said_.data(), place + sizeof head, tasks * sizeof(Said));
+    std::ranges::transform(said_, known_.begin(), &Said::position);
     const size_t head_bytes = sizeof head + tasks * sizeof(Said);
     const std::span<const std::byte> logs(place + head_bytes, kMailBarrierBytes - head_bytes);
     const std::lock_guard guard(learning_);
-    const bool has_come = head.has_logs != 0 && copy_logs(said, logs);
-    hanare_status status = has_come ? HANARE_STATUS_OK : read_logs(from, known);
-    if (status == HANARE_STATUS_OK) status = heed(known);
+    if (!may_be_known(known_)) return failed("barrier", HANARE_STATUS_CORRUPT);
+    const bool has_come = head.has_logs != 0 && copy_logs(said_, logs);
+    hanare_status status = has_come ? HANARE_STATUS_OK : read_logs(from, known_);
+    if (status == HANARE_STATUS_OK) status = heed(known_);
     if (status != HANARE_STATUS_OK) return failed("barrier", status);
     return {};
 }
 
-std::vector<std::byte> HomeProtocol::make_message(uint32_t id, bool is_wrong) const {
+// Other threads may append meanwhile, and so overwrite what is copied here.
+std::span<const std::byte> HomeProtocol::make_message(uint32_t id, bool is_wrong) noexcept {
+    const std::lock_guard guard(learning_);
     const uint32_t tasks = peers_.size();
-    std::vector<Said> said(tasks);
     const size_t head_bytes = sizeof(BarrierHead) + tasks * sizeof(Said);
     size_t bytes = head_bytes;
     for (uint32_t task = 0; task < tasks; ++task) {
-        said[task] = {notices_.position(task), last_barrier_[task]};
-        bytes += std::min(said[task].position - said[task].begin, uint64_t{kMailBarrierBytes});
+        said_[task] = {notices_.position(task), last_barrier_[task]};
+        bytes += std::min(said_[task].position - said_[task].begin, uint64_t{kMailBarrierBytes});
     }
     const bool has_logs = bytes <= kMailBarrierBytes;
     const BarrierHead head = {
         .number = barriers_, .id = id, .is_wrong = is_wrong, .has_logs = has_logs};
-    std::vector<std::byte> message(has_logs ? bytes : head_bytes);
-    std::memcpy(message.data(), &head, sizeof head);
-    std::memcpy(message.data() + sizeof head, said.data(), tasks * sizeof(Said));
-    std::byte* at = message.data() + head_bytes;
+    std::memcpy(message_.data(), &head, sizeof head);
+    std::memcpy(message_.data() + sizeof head, said_.data(), tasks * sizeof(Said));
+    std::byte* at = message_.data() + head_bytes;
     for (uint32_t task = 0; has_logs && task < tasks; ++task) {
-        const auto [position, begin] = said[task];
+        const auto [position, begin] = said_[task];
         const auto pieces = notices_.pieces(task, begin, position - begin);
         for (const auto& piece : {pieces.first, pieces.second}) {
             at = std::ranges::copy(piece, at).out;
         }
     }
-    return message;
+    return std::span(message_).first(has_logs ? bytes : head_bytes);
 }
 
 // The words lie behind the messages, so that both requests go at once.
@@ -306,7 +338,7 @@ bool HomeProtocol::knows(QuestionKind kind) const noexcept {
 }
 
 hanare_status HomeProtocol::answer(const Question& question, std::span<const std::byte> rest,
-                                   std::span<std::byte> room, size_t& bytes) noexcept {
+                                   std::span<std::byte> room, size_t& bytes) {
     const auto done = [](bool is_sound) {
         return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_INVALID_ARGUMENT;
     };

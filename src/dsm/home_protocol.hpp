@@ -20,6 +20,7 @@
 #include "dsm/notices.hpp"
 #include "dsm/peers.hpp"
 #include "dsm/protocol.hpp"
+#include "dsm/run_list.hpp"
 #include "dsm/segment.hpp"
 #include "job/lookout.hpp"
 
@@ -45,10 +46,15 @@ public:
     // What peers ask of this protocol; the rest is not for it.
     bool knows(QuestionKind kind) const noexcept;
     hanare_status answer(const Question& question, std::span<const std::byte> rest,
-                         std::span<std::byte> room, size_t& bytes) noexcept;
+                         std::span<std::byte> room, size_t& bytes);
 
 private:
-    struct Said;
+    // What a message says of each task: how far the sender knows its log, and from where on the
+    // message has that.
+    struct Said {
+        uint64_t position = 0;
+        uint64_t begin = 0;
+    };
     // At the beginning of a barrier's message; what it says of all tasks follows, and then what was
     // added to their logs since the last barrier, unless that is too long.
     struct BarrierHead {
@@ -57,19 +63,24 @@ private:
         uint32_t is_wrong = 0;  // some task has another id
         uint32_t has_logs = 0;
     };
+    // Of what is learnt at once: all rings of a large job, twice.
+    static constexpr uint32_t kLearntRunsMax = 1u << 20;
+
     HomeProtocol(job::Communicator& communicator, Segment& segment, Counters& counters,
-                 Notices notices, Mail mail);
+                 Notices notices, Mail mail, RunList changed, RunList learnt);
 
     hanare_status release();
-    hanare_status acquire(uint32_t from, const std::vector<uint64_t>& known);
-    hanare_status read_logs(uint32_t from, const std::vector<uint64_t>& known);
-    void note_runs(const std::vector<uint64_t>& known, std::vector<Run>& runs) const;
-    bool copy_logs(std::span<const Said> said, std::span<const std::byte> logs);
-    hanare_status heed(const std::vector<uint64_t>& known);
+    hanare_status acquire(uint32_t from, std::span<const uint64_t> known);
+    bool may_be_known(std::span<const uint64_t> known) const noexcept;
+    hanare_status read_logs(uint32_t from, std::span<const uint64_t> known) noexcept;
+    hanare_status read_log(uint32_t from, uint32_t task, uint64_t position) noexcept;
+    void note_runs(std::span<const uint64_t> known, RunList& runs) const noexcept;
+    bool copy_logs(std::span<const Said> said, std::span<const std::byte> logs) noexcept;
+    hanare_status heed(std::span<const uint64_t> known) noexcept;
     Result<void> pass_round(uint32_t round, uint32_t id, bool& is_wrong);
     void add_others(uint32_t first, std::vector<uint32_t>& tasks) const;
     bool find_lost(uint32_t first);
-    std::vector<std::byte> make_message(uint32_t id, bool is_wrong) const;
+    std::span<const std::byte> make_message(uint32_t id, bool is_wrong) noexcept;
     hanare_status send_message(uint32_t to, uint32_t round, std::span<const std::byte> message);
     Result<void> await_message(uint32_t from, uint32_t round);
     std::unexpected<Error> failed(const char* what, hanare_status status) const;
@@ -85,8 +96,16 @@ private:
     std::unique_ptr<HomeMemory> memory_;
     Locks locks_;
 
-    std::mutex learning_;                 // one thread learns, or appends, at a time
+    // One thread learns, or appends, at a time.  Nothing of that allocates, so that it is not left
+    // half done.
+    std::mutex learning_;
+    RunList changed_;  // under it
+    RunList learnt_;   // under it
+    // Of who is in the barrier.
     std::vector<uint64_t> last_barrier_;  // positions
+    std::vector<Said> said_;
+    std::vector<uint64_t> known_;
+    std::vector<std::byte> message_;
     uint32_t barriers_ = 0;
 };
 

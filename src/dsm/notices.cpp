@@ -9,14 +9,12 @@ namespace hanare::dsm {
 static_assert(Notices::kRingBytes % sizeof(Run) == 0);
 
 Result<Notices> Notices::make(uint32_t rank, uint32_t size) {
-    HANARE_TRY_ASSIGN(auto rings, sys::SparseMemory::reserve(size * kRingBytes));
+    HANARE_TRY_ASSIGN(auto rings, sys::SparseMemory::reserve(size * (kRingBytes + sizeof(uint64_t))));
     return Notices(rank, size, std::move(rings));
 }
 
-std::vector<uint64_t> Notices::positions() const {
-    std::vector<uint64_t> all(size_);
-    for (uint32_t task = 0; task < size_; ++task) all[task] = position(task);
-    return all;
+void Notices::copy_positions(std::span<uint64_t> room) const noexcept {
+    for (uint32_t task = 0; task < size_; ++task) room[task] = position(task);
 }
 
 Notices::Pieces Notices::pieces(uint32_t task, uint64_t from, uint64_t bytes) const noexcept {
@@ -26,11 +24,18 @@ Notices::Pieces Notices::pieces(uint32_t task, uint64_t from, uint64_t bytes) co
     return {{ring + at, first}, {ring, bytes - first}};
 }
 
+// The fence keeps what is filled behind the word; who reads has its own order, that of its requests.
+void Notices::prepare(uint32_t task, uint64_t position) noexcept {
+    if (position <= prepared(task).load(std::memory_order_relaxed)) return;
+    prepared(task).store(position, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
 void Notices::append(std::span<const Run> runs) noexcept {
     constexpr size_t kRunsMax = kRangeBytesMax / 4 / sizeof(Run);
-    constexpr Run kAll = {0, UINT32_MAX};
-    if (runs.size() > kRunsMax) runs = {&kAll, 1};
+    if (runs.size() > kRunsMax) runs = {&kAllBlocks, 1};
     uint64_t at = position(rank_);
+    prepare(rank_, at + runs.size_bytes());
     for (const Run& run : runs) {
         std::memcpy(pieces(rank_, at, sizeof run).first.data(), &run, sizeof run);
         at += sizeof run;
@@ -38,30 +43,21 @@ void Notices::append(std::span<const Run> runs) noexcept {
     extend(rank_, at);
 }
 
-void read_runs(const Notices::Pieces& pieces, std::vector<Run>& runs) {
+void Notices::fill_with_all(uint32_t task, uint64_t from, uint64_t bytes) noexcept {
+    for (uint64_t at = from; at < from + bytes; at += sizeof kAllBlocks) {
+        std::memcpy(pieces(task, at, sizeof kAllBlocks).first.data(), &kAllBlocks,
+                    sizeof kAllBlocks);
+    }
+}
+
+void read_runs(const Notices::Pieces& pieces, RunList& runs) noexcept {
     for (const auto& piece : {pieces.first, pieces.second}) {
         for (size_t at = 0; at + sizeof(Run) <= piece.size(); at += sizeof(Run)) {
             Run run;
             std::memcpy(&run, piece.data() + at, sizeof run);
-            run.count = std::min(run.count, UINT32_MAX - run.first);
-            runs.push_back(run);
+            runs.add(run);
         }
     }
-}
-
-void make_disjoint(std::vector<Run>& runs) {
-    std::ranges::sort(runs, {}, &Run::first);
-    size_t kept = 0;
-    for (const Run& run : runs) {
-        if (run.count == 0) continue;
-        if (kept > 0 && run.first <= runs[kept - 1].first + runs[kept - 1].count) {
-            Run& last = runs[kept - 1];
-            last.count = std::max(last.first + last.count, run.first + run.count) - last.first;
-        } else {
-            runs[kept++] = run;
-        }
-    }
-    runs.resize(kept);
 }
 
 }  // namespace hanare::dsm

@@ -4,29 +4,23 @@
 // notices of lazy release consistency: Keleher, Cox, Zwaenepoel 1992).  Every task has a log of
 // every task, a ring in which positions only grow; what it knows of one is what lies before its
 // position there.  So a vector of positions is a vector timestamp, and what another task lacks is a
-// range of bytes, which it reads by itself out of the memory of who knows it.
+// range of bytes, which it reads by itself out of the memory of who knows it.  What it reads may be
+// overwritten meanwhile by what is newer: so whoever writes to a ring says before how far, and who
+// has read looks at that afterwards (was_overwritten()).  What is lost counts as all blocks.
 //
-// Positions are read by any thread; one at a time appends and extends.
+// Positions are read by any thread; one at a time appends, prepares and extends.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "base/result.hpp"
+#include "dsm/run_list.hpp"
 #include "sys/sparse_memory.hpp"
 
 namespace hanare::dsm {
-
-// Blocks [first, first + count).
-struct Run {
-    uint32_t first = 0;
-    uint32_t count = 0;
-
-    friend bool operator==(const Run&, const Run&) = default;
-};
 
 class Notices {
 public:
@@ -40,7 +34,7 @@ public:
     uint64_t position(uint32_t task) const noexcept {
         return positions_[task].load(std::memory_order_acquire);
     }
-    std::vector<uint64_t> positions() const;
+    void copy_positions(std::span<uint64_t> room) const noexcept;
 
     // To this task's own log; where they are too many, one that is all blocks.
     void append(std::span<const Run> runs) noexcept;
@@ -51,13 +45,24 @@ public:
         std::span<std::byte> second;
     };
     Pieces pieces(uint32_t task, uint64_t from, uint64_t bytes) const noexcept;
+    // What pieces() gives up to this position is about to be filled.
+    void prepare(uint32_t task, uint64_t position) noexcept;
     // What pieces() gave was filled with what the task has said, up to this position.
     void extend(uint32_t task, uint64_t position) noexcept {
         positions_[task].store(position, std::memory_order_release);
     }
 
-    // All rings, for others to read: that of a task begins at task * kRingBytes.
+    // Instead of what could not be read: all blocks, wherever somebody begins to read there.
+    void fill_with_all(uint32_t task, uint64_t from, uint64_t bytes) noexcept;
+
+    // All rings, for others to read: that of a task begins at task * kRingBytes; behind them, for
+    // each task, how far its ring was prepared.
     std::span<std::byte> memory() const noexcept { return {rings_.address(), rings_.bytes()}; }
+    uint64_t prepared_offset() const noexcept { return size_ * kRingBytes; }
+    // Of a reader that has got what lay from `begin` on, and behind that how far it was prepared.
+    static bool was_overwritten(uint64_t begin, uint64_t prepared) noexcept {
+        return prepared > begin + kRingBytes;
+    }
 
 private:
     Notices(uint32_t rank, uint32_t size, sys::SparseMemory rings)
@@ -66,6 +71,11 @@ private:
           rings_(std::move(rings)),
           positions_(std::make_unique<std::atomic<uint64_t>[]>(size)) {}
 
+    std::atomic<uint64_t>& prepared(uint32_t task) const noexcept {
+        return reinterpret_cast<std::atomic<uint64_t>*>(rings_.address() +
+                                                        prepared_offset())[task];
+    }
+
     uint32_t rank_;
     uint32_t size_;
     sys::SparseMemory rings_;
@@ -73,8 +83,6 @@ private:
 };
 
 // Adds what the pieces say, which may be anything.
-void read_runs(const Notices::Pieces& pieces, std::vector<Run>& runs);
-// Sorted, without gaps or overlaps between neighbours that could be one.
-void make_disjoint(std::vector<Run>& runs);
+void read_runs(const Notices::Pieces& pieces, RunList& runs) noexcept;
 
 }  // namespace hanare::dsm
