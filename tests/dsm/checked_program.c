@@ -4,7 +4,7 @@
  * sequentially consistent memory would hold: all tasks draw the same program, so that each knows
  * what the others write.
  *
- *     checked_program SEED [EPOCHS]       below `hanare launch -n N`
+ *     checked_program SEED [EPOCHS [TASK EPOCH]]       below `hanare launch -n N`
  *
  * Between two barriers (an epoch)
  *   - each variable of 1 to 8 bytes, packed without gaps, is written by one task, or read by some;
@@ -13,11 +13,14 @@
  *   - tasks write entries of a list of their own, say how many under a lock, and read those of
  *     others as far as they were told: what was written before a release, not only within the
  *     critical section, is seen after the next acquire.
- * Prints one line and returns 0, or says the first difference and returns 1. */
+ * TASK kills itself somewhere in that EPOCH.
+ * Prints one line and returns 0, or says the first difference and returns 1; 2: a call failed. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hanare/dsm.h"
 
@@ -37,6 +40,8 @@ static uint64_t *lists;
 static uint64_t seed;
 static uint32_t rank;
 static uint32_t size;
+static uint64_t killed = UINT64_MAX; /* task, in that epoch */
+static uint64_t killed_epoch;
 
 static uint64_t mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15;
@@ -169,6 +174,9 @@ static void run_epoch(hanare_dsm *dsm, uint64_t epoch) {
             const uint64_t is = load(variable);
             if (is != variable->value) differs("variable", epoch, i, is, variable->value);
         }
+        if (rank == killed && epoch == killed_epoch && i == seed % kVariables) {
+            kill(getpid(), SIGKILL);
+        }
         if (i % (kVariables / 8) == 0) {
             const uint64_t what = draw(&own) % 4;
             if (what == 0) read_entries(dsm, epoch, (uint32_t)(draw(&own) % size));
@@ -194,6 +202,10 @@ int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     const uint64_t epochs = argc > 2 ? strtoull(argv[2], NULL, 10) : 12;
     if (epochs * 2 > kEntries) return 2;
+    if (argc > 4) {
+        killed = strtoull(argv[3], NULL, 10);
+        killed_epoch = strtoull(argv[4], NULL, 10);
+    }
     static void *addresses[2];
     hanare_dsm *dsm = NULL;
     must(hanare_dsm_start(NULL, &dsm), "start");

@@ -146,6 +146,46 @@ static void system_calls(void) {
     if (memcmp(place, "abcdefgh", 8) != 0) wrong("what was read", HANARE_STATUS_OK);
 }
 
+/* How many MiB a line of /proc/self/status says. */
+static uint64_t status_mib(const char *name) {
+    FILE *const file = fopen("/proc/self/status", "r");
+    char line[200];
+    unsigned long long kib = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) kib = strtoull(line + strlen(name), NULL, 10);
+    }
+    if (file != NULL) fclose(file);
+    return kib / 1024;
+}
+
+/* What copies and twins took comes back: of the first there stay 64 MiB, of the second 32. */
+enum { kMib = 120, kPages = kMib * 256, kRewrites = 20 };
+static void memory_comes_back(void) {
+    const uint64_t anon_mib = status_mib("RssAnon:");
+    const size_t words = 4096 / sizeof *shared;
+    get_shared((size_t)kPages * 4096);
+    for (uint64_t round = 0; round < kRewrites; ++round) {
+        for (size_t page = 0; rank == 0 && page < kPages; ++page) shared[page * words] = round;
+        must(hanare_dsm_barrier(dsm, 1), "barrier");
+        /* The last one reads now and then, others write beside. */
+        for (size_t page = 0; rank != 0 && page < kPages && round % 10 == 0; ++page) {
+            if (shared[page * words] != round) wrong("what was written", HANARE_STATUS_OK);
+            if (rank != size - 1 && round == 0) shared[page * words + rank] = rank;
+        }
+        must(hanare_dsm_barrier(dsm, 2), "barrier");
+    }
+    const uint64_t more_mib = status_mib("RssAnon:") - anon_mib;
+    if (more_mib > 32 + 24) {
+        fprintf(stderr, "task %u: %d MiB more of its own\n", rank, (int)more_mib);
+        exit(1);
+    }
+    if (rank == size - 1 && rank != 0 && getenv("RULES_APART") != NULL &&
+        status_mib("RssShmem:") > 64 + 24) {
+        fprintf(stderr, "task %u: %d MiB in common\n", rank, (int)status_mib("RssShmem:"));
+        exit(1);
+    }
+}
+
 /* Several threads of each task, on the same blocks and the same locks. */
 enum { kThreads = 4, kRounds = 300 };
 static void *raise_sums(void *argument) {
@@ -254,6 +294,7 @@ static const struct {
     {"distribution", distribution},
     {"forks", forks},
     {"system_calls", system_calls},
+    {"memory_comes_back", memory_comes_back},
     {"threads", threads},
     {"thread_in_barrier", thread_in_barrier},
     {"lost_in_barrier", lost_in_barrier},
