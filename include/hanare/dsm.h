@@ -52,6 +52,9 @@ typedef struct hanare_dsm_options {
 HANARE_API hanare_status hanare_dsm_start(const hanare_dsm_options *options, hanare_dsm **dsm);
 /* Collective: waits for the others, and gives the memory back.  The handle is gone in any case. */
 HANARE_API hanare_status hanare_dsm_finish(hanare_dsm *dsm);
+/* What this process has started and not finished, for those that were not given it: programs of
+ * compat/Tmk.h, libraries.  NOT_FOUND: nothing. */
+HANARE_API hanare_status hanare_dsm_running(hanare_dsm **dsm);
 
 HANARE_API hanare_status hanare_dsm_rank(const hanare_dsm *dsm, uint32_t *rank);
 HANARE_API hanare_status hanare_dsm_size(const hanare_dsm *dsm, uint32_t *size);
@@ -72,6 +75,13 @@ HANARE_API hanare_status hanare_dsm_distribute(hanare_dsm *dsm, const void *addr
 /* Collective: what all tasks wrote before is seen by all afterwards.  `id` is any number, the same
  * in all: INVALID_ARGUMENT, in all tasks that find it different. */
 HANARE_API hanare_status hanare_dsm_barrier(hanare_dsm *dsm, uint32_t id);
+/* The same for some tasks, the caller's among them: ranks in any order, the same in all of them;
+ * groups that have a task in common, and are at barriers at the same time, need different ids.  One
+ * thread of each task at a time.  INVALID_ARGUMENT: a rank that is wrong or there twice, the
+ * caller's is not there, or others are at `id` with another group of the same first task; LIMIT:
+ * more than 4096 different ones. */
+HANARE_API hanare_status hanare_dsm_barrier_group(hanare_dsm *dsm, uint32_t id,
+                                                  const uint32_t *tasks, size_t count);
 
 #define HANARE_DSM_LOCKS 65536
 /* Numbers below HANARE_DSM_LOCKS.  One thread of one task has it, which sees what those that had it
@@ -79,6 +89,36 @@ HANARE_API hanare_status hanare_dsm_barrier(hanare_dsm *dsm, uint32_t id);
 HANARE_API hanare_status hanare_dsm_lock(hanare_dsm *dsm, uint32_t lock);
 /* INVALID_ARGUMENT: this thread does not have it. */
 HANARE_API hanare_status hanare_dsm_unlock(hanare_dsm *dsm, uint32_t lock);
+
+#define HANARE_DSM_CONDITIONS 65536
+/* Condition variables are numbers below HANARE_DSM_CONDITIONS; each belongs to the lock by which it
+ * is waited for as long as somebody does.  The calling thread has that lock: INVALID_ARGUMENT
+ * otherwise, or if others wait for the condition with another lock.
+ *
+ * Gives the lock back, waits until another thread of any task has signalled, and has the lock
+ * again; who signals before that lock is given back is not heard.  Nobody wakes by himself, but
+ * what was signalled may not hold any more: others may have had the lock between.  After PEER_LOST
+ * the thread does not have the lock. */
+HANARE_API hanare_status hanare_dsm_wait(hanare_dsm *dsm, uint32_t lock, uint32_t condition);
+/* Wakes who has waited longest, if anybody does, or all that wait; they go on as they get the lock,
+ * and see what those that had it before have written. */
+HANARE_API hanare_status hanare_dsm_signal(hanare_dsm *dsm, uint32_t lock, uint32_t condition);
+HANARE_API hanare_status hanare_dsm_broadcast(hanare_dsm *dsm, uint32_t lock, uint32_t condition);
+
+#define HANARE_DSM_SEMAPHORES 65536
+#define HANARE_DSM_SEMAPHORE_MAX (1u << 30)
+/* Semaphores are numbers below HANARE_DSM_SEMAPHORES; one task makes each, with a count, and tells
+ * the others by synchronising with them.  BUSY: there is one; LIMIT: the count is above
+ * HANARE_DSM_SEMAPHORE_MAX. */
+HANARE_API hanare_status hanare_dsm_semaphore_make(hanare_dsm *dsm, uint32_t semaphore,
+                                                   uint32_t count);
+/* Its number may be used anew.  BUSY: somebody waits; NOT_FOUND: there is none. */
+HANARE_API hanare_status hanare_dsm_semaphore_end(hanare_dsm *dsm, uint32_t semaphore);
+/* Takes one off the count, once it is not 0; sees what those that posted before have written.
+ * NOT_FOUND: there is none, or it has ended meanwhile. */
+HANARE_API hanare_status hanare_dsm_semaphore_wait(hanare_dsm *dsm, uint32_t semaphore);
+/* Adds one to the count.  Any thread, whether it has waited or not.  NOT_FOUND, LIMIT. */
+HANARE_API hanare_status hanare_dsm_semaphore_post(hanare_dsm *dsm, uint32_t semaphore);
 
 /* What this task has done since it began.  Messages are requests to other tasks,
  * which each have an answer; those of barriers apart. */

@@ -3,6 +3,7 @@
 // hanare_dsm_*: arguments, and calls into dsm::Runtime.
 #include "hanare/dsm.h"
 
+#include <atomic>
 #include <memory>
 
 #include "base/units.hpp"
@@ -25,6 +26,11 @@ constexpr const char* kMemoryVariable = "HANARE_DSM_MEMORY";
 constexpr const char* kSharedVariable = "HANARE_DSM_SHARED";
 
 static_assert(HANARE_DSM_LOCKS == dsm::kLocks);
+static_assert(HANARE_DSM_CONDITIONS == dsm::kConditions);
+static_assert(HANARE_DSM_SEMAPHORES == dsm::kSemaphores);
+static_assert(HANARE_DSM_SEMAPHORE_MAX == dsm::kSemaphoreCountMax);
+
+std::atomic<hanare_dsm*> running{nullptr};
 
 template <typename Handle, typename Body>
 hanare_status on_dsm(const char* function, Handle* dsm, Body body) noexcept {
@@ -71,6 +77,7 @@ Result<hanare_dsm*> start(const hanare_dsm_options* given) {
     }
     auto dsm = std::make_unique<hanare_dsm>();
     HANARE_TRY_ASSIGN(dsm->runtime, dsm::Runtime::start(settings));
+    running = dsm.get();
     return dsm.release();
 }
 
@@ -112,7 +119,20 @@ hanare_status hanare_dsm_start(const hanare_dsm_options* options, hanare_dsm** d
 hanare_status hanare_dsm_finish(hanare_dsm* dsm) {
     return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) -> Result<void> {
         const std::unique_ptr<hanare_dsm> gone(dsm);
+        running = nullptr;
         return runtime.finish();
+    });
+}
+
+hanare_status hanare_dsm_running(hanare_dsm** dsm) {
+    if (dsm == nullptr) return report(null_argument(__func__, "dsm"));
+    return guarded(__func__, [&]() -> Result<void> {
+        hanare_dsm* const now = running;
+        if (now == nullptr) {
+            return fail(HANARE_STATUS_NOT_FOUND, "hanare_dsm_running: nothing is started");
+        }
+        *dsm = now;
+        return {};
     });
 }
 
@@ -157,12 +177,57 @@ hanare_status hanare_dsm_barrier(hanare_dsm* dsm, uint32_t id) {
     return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) { return runtime.barrier(id); });
 }
 
+hanare_status hanare_dsm_barrier_group(hanare_dsm* dsm, uint32_t id, const uint32_t* tasks,
+                                       size_t count) {
+    if (tasks == nullptr) return report(null_argument(__func__, "tasks"));
+    return on_dsm(__func__, dsm,
+                  [&](dsm::Runtime& runtime) { return runtime.waits().meet(id, {tasks, count}); });
+}
+
 hanare_status hanare_dsm_lock(hanare_dsm* dsm, uint32_t lock) {
     return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) { return runtime.lock(lock); });
 }
 
 hanare_status hanare_dsm_unlock(hanare_dsm* dsm, uint32_t lock) {
     return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) { return runtime.unlock(lock); });
+}
+
+hanare_status hanare_dsm_wait(hanare_dsm* dsm, uint32_t lock, uint32_t condition) {
+    return on_dsm(__func__, dsm,
+                  [&](dsm::Runtime& runtime) { return runtime.waits().wait(lock, condition); });
+}
+
+hanare_status hanare_dsm_signal(hanare_dsm* dsm, uint32_t lock, uint32_t condition) {
+    return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) {
+        return runtime.waits().wake(lock, condition, false);
+    });
+}
+
+hanare_status hanare_dsm_broadcast(hanare_dsm* dsm, uint32_t lock, uint32_t condition) {
+    return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) {
+        return runtime.waits().wake(lock, condition, true);
+    });
+}
+
+hanare_status hanare_dsm_semaphore_make(hanare_dsm* dsm, uint32_t semaphore, uint32_t count) {
+    return on_dsm(__func__, dsm, [&](dsm::Runtime& runtime) {
+        return runtime.waits().make_semaphore(semaphore, count);
+    });
+}
+
+hanare_status hanare_dsm_semaphore_end(hanare_dsm* dsm, uint32_t semaphore) {
+    return on_dsm(__func__, dsm,
+                  [&](dsm::Runtime& runtime) { return runtime.waits().end_semaphore(semaphore); });
+}
+
+hanare_status hanare_dsm_semaphore_wait(hanare_dsm* dsm, uint32_t semaphore) {
+    return on_dsm(__func__, dsm,
+                  [&](dsm::Runtime& runtime) { return runtime.waits().take(semaphore); });
+}
+
+hanare_status hanare_dsm_semaphore_post(hanare_dsm* dsm, uint32_t semaphore) {
+    return on_dsm(__func__, dsm,
+                  [&](dsm::Runtime& runtime) { return runtime.waits().post(semaphore); });
 }
 
 hanare_status hanare_dsm_count(const hanare_dsm* dsm, hanare_dsm_counters* counters) {

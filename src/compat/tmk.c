@@ -181,10 +181,22 @@ void Tmk_barrier(unsigned id) {
 }
 
 void Tmk_barrier_mask(unsigned mask) {
-    if (mask != Tmk_mask) {
-        Tmk_errexit("Tmk_barrier: mask 0x%x; only that of all processes, 0x%x", mask, Tmk_mask);
+    hanare_dsm *const all = started("Tmk_barrier");
+    if (mask == Tmk_mask) {
+        Tmk_barrier(0);
+        return;
     }
-    Tmk_barrier(0);
+    if (Tmk_nprocs > kMaskBits) Tmk_errexit("Tmk_barrier: masks are for %d processes", kMaskBits);
+    if ((mask & ~Tmk_mask) != 0 || (mask & 1u << Tmk_proc_id) == 0) {
+        Tmk_errexit("Tmk_barrier: mask 0x%x; a part of 0x%x with the bit of process %u", mask,
+                    Tmk_mask, Tmk_proc_id);
+    }
+    uint32_t tasks[kMaskBits];
+    size_t count = 0;
+    for (uint32_t task = 0; task < Tmk_nprocs; ++task) {
+        if ((mask & 1u << task) != 0) tasks[count++] = task;
+    }
+    check("Tmk_barrier", hanare_dsm_barrier_group(all, mask, tasks, count));
 }
 
 void Tmk_lock_acquire(unsigned id) {

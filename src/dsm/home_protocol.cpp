@@ -326,6 +326,7 @@ Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
 // ---- what peers ask
 
 bool HomeProtocol::knows(QuestionKind kind) const noexcept {
+    if (HomeWaits::knows(kind)) return true;
     switch (kind) {
         case QuestionKind::kClaim:
         case QuestionKind::kFetch:
@@ -345,6 +346,7 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
     const auto number = static_cast<uint32_t>(question.begin);
     const size_t positions_bytes = peers_.size() * sizeof(uint64_t);
     if (question.from >= peers_.size()) return HANARE_STATUS_INVALID_ARGUMENT;
+    if (HomeWaits::knows(question.kind)) return waits_.answer(question, rest, room, bytes);
     switch (question.kind) {
         case QuestionKind::kClaim: {
             bytes = question.count * sizeof(uint16_t);

@@ -15,6 +15,7 @@
 
 #include "dsm/counters.hpp"
 #include "dsm/home_memory.hpp"
+#include "dsm/home_waits.hpp"
 #include "dsm/locks.hpp"
 #include "dsm/mail.hpp"
 #include "dsm/notices.hpp"
@@ -37,6 +38,7 @@ public:
     Result<void> barrier(uint32_t id) override;
     Result<void> lock(uint32_t lock) override { return locks_.lock(lock); }
     Result<void> unlock(uint32_t lock) override { return locks_.unlock(lock); }
+    Waits& waits() noexcept override { return waits_; }
     hanare_status resolve(const std::byte* address, bool write) noexcept override {
         return memory_->resolve(segment_.block_of(address), write);
     }
@@ -95,6 +97,7 @@ private:
     PeerKeys own_keys_;
     std::unique_ptr<HomeMemory> memory_;
     Locks locks_;
+    HomeWaits waits_{peers_, locks_};
 
     // One thread learns, or appends, at a time.  Nothing of that allocates, so that it is not left
     // half done.

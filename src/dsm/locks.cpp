@@ -126,13 +126,9 @@ Result<void> Locks::await(uint32_t number, uint32_t asked, std::unique_lock<std:
 }
 
 Result<void> Locks::unlock(uint32_t number) {
-    {
-        const std::lock_guard guard(lock_);
-        const Lock& lock = at(number);
-        if (!lock.is_held || lock.holder != sys::current_thread_id()) {
-            return fail(HANARE_STATUS_INVALID_ARGUMENT, "lock %u: this thread does not have it",
-                        number);
-        }
+    if (!has(number)) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "lock %u: this thread does not have it",
+                    number);
     }
     hanare_status status = actions_.release();
     if (status != HANARE_STATUS_OK) return failed(number, status);
@@ -153,6 +149,12 @@ Result<void> Locks::unlock(uint32_t number) {
     status = peers_.ask(successor, question.bytes());
     if (status != HANARE_STATUS_OK) return failed(number, status);
     return {};
+}
+
+bool Locks::has(uint32_t number) {
+    const std::lock_guard guard(lock_);
+    const Lock& lock = at(number);
+    return lock.is_held && lock.holder == sys::current_thread_id();
 }
 
 // ---- what peers ask

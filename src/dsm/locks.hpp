@@ -41,6 +41,9 @@ public:
 
     Result<void> lock(uint32_t number);
     Result<void> unlock(uint32_t number);
+    // Whether the calling thread has it.
+    bool has(uint32_t number);
+    const Actions& actions() const noexcept { return actions_; }
 
     // ---- what peers ask
     // Who asked for it last before `task`; false: this is not its manager.

@@ -21,7 +21,8 @@ OneNode::OneNode(job::Communicator& communicator, sys::Mapping words, bool may_s
       words_(std::move(words)),
       may_spin_(may_spin),
       counters_(counters),
-      holders_(std::make_unique<std::atomic<uint32_t>[]>(kLocks)) {}
+      holders_(std::make_unique<std::atomic<uint32_t>[]>(kLocks)),
+      waits_(*this, communicator.rank(), communicator.size()) {}
 
 Result<void> OneNode::check_alive(uint32_t awaited) {
     const uint32_t tasks = communicator_.size();
@@ -32,6 +33,16 @@ Result<void> OneNode::check_alive(uint32_t awaited) {
         return fail(HANARE_STATUS_PEER_LOST, "task %u is no more", task);
     }
     return {};
+}
+
+// Who has arrived at a barrier that failed is counted there for ever.
+Result<void> OneNode::check_not_lost() const {
+    if (lost_ == UINT32_MAX) return {};
+    return fail(HANARE_STATUS_PEER_LOST, "task %u is no more", lost());
+}
+
+bool OneNode::has(uint32_t lock) const noexcept {
+    return holders_[lock].load(std::memory_order_relaxed) == sys::current_thread_id();
 }
 
 Result<void> OneNode::wait(std::atomic<uint32_t>& word, uint32_t seen, uint32_t awaited) {
@@ -50,8 +61,7 @@ Result<void> OneNode::wait(std::atomic<uint32_t>& word, uint32_t seen, uint32_t 
 }
 
 Result<void> OneNode::barrier(uint32_t id) {
-    // Who has arrived at the one that failed is counted there for ever.
-    if (lost_ != UINT32_MAX) return fail(HANARE_STATUS_PEER_LOST, "task %u is no more", lost());
+    HANARE_TRY(check_not_lost());
     const uint64_t begun_ns = sys::now_ns();
     OneNodeWords& words = this->words();
     const uint32_t tasks = communicator_.size();
@@ -76,7 +86,7 @@ Result<void> OneNode::barrier(uint32_t id) {
 
 Result<void> OneNode::lock(uint32_t lock) {
     const uint32_t thread = sys::current_thread_id();
-    if (holders_[lock].load(std::memory_order_relaxed) == thread) {
+    if (has(lock)) {
         return fail(HANARE_STATUS_BUSY, "lock %u: this thread has it already", lock);
     }
     std::atomic<uint32_t>& word = words().locks[lock];
@@ -106,7 +116,7 @@ Result<void> OneNode::lock(uint32_t lock) {
 }
 
 Result<void> OneNode::unlock(uint32_t lock) {
-    if (holders_[lock].load(std::memory_order_relaxed) != sys::current_thread_id()) {
+    if (!has(lock)) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "lock %u: this thread does not have it", lock);
     }
     holders_[lock].store(0, std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "dsm/counters.hpp"
+#include "dsm/one_node_waits.hpp"
 #include "dsm/protocol.hpp"
 #include "job/lookout.hpp"
 #include "sys/memory.hpp"
@@ -26,6 +27,7 @@ struct OneNodeWords {
     std::atomic<uint32_t> wrong[2];  // some task has another one; of epochs in turns, plus one
     // 0: free; else the holder's rank plus one, and whether somebody sleeps.
     alignas(64) std::atomic<uint32_t> locks[kLocks];
+    alignas(64) OneNodeWaitWords waits;
 };
 
 class OneNode final : public Protocol {
@@ -36,6 +38,7 @@ public:
     Result<void> barrier(uint32_t id) override;
     Result<void> lock(uint32_t lock) override;
     Result<void> unlock(uint32_t lock) override;
+    Waits& waits() noexcept override { return waits_; }
     // Every access is possible; who is refused one has none of the memory any more.
     hanare_status resolve(const std::byte*, bool) noexcept override {
         return HANARE_STATUS_NO_MEMORY;
@@ -43,6 +46,7 @@ public:
     uint32_t lost() const noexcept override { return lost_.load(); }
 
 private:
+    friend class OneNodeWaits;
     static constexpr uint32_t kSleepers = 1u << 31;
 
     OneNodeWords& words() const noexcept {
@@ -52,6 +56,10 @@ private:
     // all tasks where it is the number of tasks.
     Result<void> wait(std::atomic<uint32_t>& word, uint32_t seen, uint32_t awaited);
     Result<void> check_alive(uint32_t awaited);
+    // Who waits for all tasks after a loss waits for ever.
+    Result<void> check_not_lost() const;
+    // Whether the calling thread has it.
+    bool has(uint32_t lock) const noexcept;
 
     job::Communicator& communicator_;
     job::Lookout lookout_;
@@ -61,6 +69,7 @@ private:
     std::atomic<uint32_t> lost_{UINT32_MAX};
     // Threads of this task, by lock.
     std::unique_ptr<std::atomic<uint32_t>[]> holders_;
+    OneNodeWaits waits_;
 };
 
 }  // namespace hanare::dsm

@@ -36,6 +36,15 @@ enum class QuestionKind : uint32_t {
     kHandOver = 7,    // begin: a lock; of who had it, or waits for it, before
     kHandedOver = 8,  // begin: a lock; positions follow
     kDistribute = 9,  // begin: offset in the module whose name follows; count: bytes at the end
+    // home_waits.hpp; positions follow where it says so
+    kWait = 32,           // begin: condition, lock << 32; count: ticket
+    kWake = 33,           // the same; count: how many at most
+    kMakeSemaphore = 34,  // begin: its number; count: its count
+    kEndSemaphore = 35,
+    kTakeSemaphore = 36,  // count: ticket
+    kPostSemaphore = 37,  // positions
+    kWoken = 38,          // begin: ticket; positions, or nothing
+    kMeet = 39,           // begin: id, tasks << 32; count: hash of these; positions
 };
 
 struct Question {

@@ -15,6 +15,8 @@ namespace hanare::dsm {
 
 inline constexpr uint32_t kLocks = 65536;
 
+class Waits;
+
 class Protocol {
 public:
     virtual ~Protocol() = default;
@@ -22,6 +24,7 @@ public:
     virtual Result<void> barrier(uint32_t id) = 0;
     virtual Result<void> lock(uint32_t lock) = 0;
     virtual Result<void> unlock(uint32_t lock) = 0;
+    virtual Waits& waits() noexcept = 0;
 
     // An access to the program's view of the segment was refused; OK: it is worth another try.  In
     // the thread that made it, with signals blocked: async-signal-safe.

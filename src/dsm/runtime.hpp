@@ -18,6 +18,7 @@
 #include "dsm/home_protocol.hpp"
 #include "dsm/protocol.hpp"
 #include "dsm/segment.hpp"
+#include "dsm/waits.hpp"
 #include "fabric/call_handler.hpp"
 #include "job/communicator.hpp"
 #include "job/group.hpp"
@@ -52,6 +53,7 @@ public:
     Result<void> barrier(uint32_t id) { return protocol_->barrier(id); }
     Result<void> lock(uint32_t number);
     Result<void> unlock(uint32_t number);
+    Waits& waits() noexcept { return protocol_->waits(); }
 
 private:
     // What tasks tell each other first.

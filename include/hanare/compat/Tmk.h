@@ -58,7 +58,7 @@ void Tmk_distribute(const void *variable, size_t bytes);
 
 /* All processes; any number, the same in all. */
 void Tmk_barrier(unsigned id);
-/* The processes of a mask. */
+/* The processes of a mask, the caller among them; up to 32 processes, or all. */
 void Tmk_barrier_mask(unsigned mask);
 #ifdef TMK_BARRIER_TAKES_MASK
 #define Tmk_barrier(mask) Tmk_barrier_mask(mask)
