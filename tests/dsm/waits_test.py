@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Condition variables, semaphores, barriers of some tasks, and masks of TreadMarks' old interface.
+"""Condition variables, semaphores, barriers of some tasks, masks of TreadMarks' old interface, C++.
 
 As dsm_test.py, whose environment this has."""
 
+import os
 import sys
 import time
 import unittest
@@ -48,6 +49,24 @@ class Waits(unittest.TestCase):
 
     def test_what_is_started_is_found(self):
         self.check("running", tasks=(1, 2))
+
+
+class Cpp(unittest.TestCase):
+    """hanare/dsm.hpp."""
+
+    def test_every_class(self):
+        for mode in MODES:
+            for count in (2, 3):
+                with self.subTest(mode=mode, tasks=count):
+                    run = launch(count, PROGRAMS / "cpp_program", mode=mode)
+                    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                    self.assertEqual(run.stdout, "right\n" * count)
+
+    def test_example(self):
+        for mode in MODES:
+            run = launch(3, os.environ["DSM_EXAMPLE"], 40, mode=mode)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            self.assertRegex(run.stdout, "^3 tasks, [0-9]+ steps, [.0-9]+ in the middle: right\n$")
 
 
 class LostTasks(unittest.TestCase):

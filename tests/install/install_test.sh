@@ -93,6 +93,22 @@ END
 "$CC" -std=c11 -Wall -Wextra -Werror "$work/tmk.c" -ltmk -o "$work/tmk" "${flags[@]}"
 PATH=$work/prefix/bin:$PATH "$work/tmk" -- -n 2
 
+step "tasks that share memory, in C++"
+cat >"$work/shared.cpp" <<'END'
+#include <hanare/dsm.hpp>
+int main() {
+    hanare::dsm::Runtime dsm;
+    hanare::dsm::Array<int> sum(dsm, 1);
+    hanare::dsm::Lock lock(dsm, 0);
+    dsm.barrier();
+    { const std::scoped_lock guard(lock); ++sum[0]; }
+    dsm.barrier();
+    return sum[0] == 2 ? 0 : 1;
+}
+END
+"$CXX" -std=c++20 -Wall -Wextra -Werror "$work/shared.cpp" -o "$work/shared" "${flags[@]}"
+"$work/prefix/bin/hanare" launch -n 2 -- "$work/shared"
+
 step "a program with dlm arrays, through the installed compiler driver"
 printf 'dlm int a[1 << 22];\nint main(void) { a[1 << 21] = 1; return a[1 << 21] + a[0] - 1; }\n' \
     >"$work/far.c"
