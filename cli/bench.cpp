@@ -6,12 +6,14 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/dlm_sweep.hpp"
+#include "bench/dsm_sweep.hpp"
 #include "bench/numpy_report.hpp"
 #include "bench/pager_case.hpp"
 #include "bench/stencil_report.hpp"
 #include "cli/bench_dlm.hpp"
 #include "cli/bench_dlm_pagesize.hpp"
 #include "cli/bench_dlm_test1.hpp"
+#include "cli/bench_dsm.hpp"
 #include "cli/bench_fabric.hpp"
 #include "cli/bench_fault.hpp"
 #include "cli/bench_intercept.hpp"
@@ -170,6 +172,27 @@ void add_bench_dlm(CLI::App& bench) {
     set_run(*dlm, [flags] { return run_bench_dlm(*flags); });
 }
 
+void add_bench_dsm(CLI::App& bench) {
+    CLI::App* dsm = bench.add_subcommand(
+        "dsm", "the DSM paper's programs with shared memory: time, messages, faults; MPI and PVM");
+    auto flags = std::make_shared<DsmBenchFlags>();
+    dsm->add_option("--programs", flags->programs,
+                    "comma-separated, of " + bench::dsm_program_names() + " (default all; " +
+                        bench::kQuickDsmPrograms + " with --quick)");
+    dsm->add_option("--compare", flags->compare, "comma-separated, of mpi,pvm (default both)");
+    dsm->add_option("--processes", flags->processes,
+                    "how many of each program, 1 to 64 (default 2)");
+    dsm->add_option("--rounds", flags->rounds,
+                    "runs of each; the median counts (default 5; 1 with --quick)");
+    dsm->add_option("--patience", flags->patience_s,
+                    "seconds after which a run is stopped, 1 to 86400 (default 120)");
+    dsm->add_option("--folder", flags->folder,
+                    "where the programs are (default bench/dsm of the build)");
+    dsm->add_flag("--quick", flags->quick, "small sizes, fewer programs, one round");
+    dsm->add_option("--json", flags->json, "write the results to this file");
+    set_run(*dsm, [flags] { return run_bench_dsm(*flags); });
+}
+
 void add_bench_dlm_pagesize(CLI::App& bench) {
     CLI::App* pagesize = bench.add_subcommand(
         "dlm-pagesize", "the DLM paper's Fig. 13: a write with one swap, by block size");
@@ -285,6 +308,7 @@ void add_bench(CLI::App& app) {
     add_bench_dlm_test1(*bench);
     add_bench_dlm(*bench);
     add_bench_dlm_pagesize(*bench);
+    add_bench_dsm(*bench);
 }
 
 }  // namespace hanare::cli

@@ -27,22 +27,22 @@ void dsm_require(bool allowed, const char *rule) {
 }
 
 // What all processes have sent while it was timed.
-static uint64_t messages, bytes;
+static uint64_t counts[FORM_COUNTS_MAX];
 
 double dsm_start(void) {
     form_barrier();
-    messages = form_messages;
-    bytes = form_bytes;
+    form_count(counts);
     return bench_seconds();
 }
 
 double dsm_stop(double start) {
-    messages = form_messages - messages;
-    bytes = form_bytes - bytes;
+    uint64_t now[FORM_COUNTS_MAX];
+    form_count(now);
     form_barrier();
     const double seconds = bench_seconds() - start;
-    messages = form_sum(messages);
-    bytes = form_sum(bytes);
+    for (unsigned at = 0; at < form_count_total; ++at) {
+        counts[at] = form_sum(now[at] - counts[at]);
+    }
     return seconds;
 }
 
@@ -65,9 +65,8 @@ void dsm_finish(const struct dsm_result *result) {
         printf("name=%s form=%s processes=%u seconds=%.6f verified=%s digest=%016llx %s",
                result->name, form_name, form_processes, result->seconds, verified ? "yes" : "no",
                (unsigned long long)result->digest, result->details);
-        if (form_counts) {
-            printf(" messages=%llu bytes=%llu", (unsigned long long)messages,
-                   (unsigned long long)bytes);
+        for (unsigned at = 0; at < form_count_total; ++at) {
+            printf(" %s=%llu", form_count_names[at], (unsigned long long)counts[at]);
         }
         putchar('\n');
         if (!verified) fprintf(stderr, "%s: wrong result: %s\n", result->name, result->wrong);

@@ -13,11 +13,15 @@ extern const char form_name[];   // "tmk"
 extern unsigned form_process;    // 0 to form_processes - 1
 extern unsigned form_processes;  // set by form_begin
 
-// What this process has sent so far, where the form counts it: messages between processes but for
-// those of barriers, and the programs' bytes in them.  A sum over processes counts as one message
-// from each but one to have it in one, and as many more to have it in all.
-extern const bool form_counts;
-extern uint64_t form_messages, form_bytes;
+// What this process has sent so far, where the form counts it, as form_count() has found it.
+// Message forms: messages between processes but for those of barriers, and the programs' bytes in
+// them.  A sum over processes counts as one message from each but one to have it in one, and as
+// many more to have it in all.  Tmk: the library's counters (hanare/dsm.h); messages are what is
+// asked of others, bytes go either way.
+enum { FORM_COUNTS_MAX = 12 };
+extern const char *const form_count_names[];  // "messages", "bytes"
+extern const unsigned form_count_total;       // how many; 0: it does not count
+void form_count(uint64_t counts[FORM_COUNTS_MAX]);
 
 // `argc` and `argv` are main's; what follows `--` in them is for the form.
 void form_begin(int argc, char **argv);

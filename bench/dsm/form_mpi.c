@@ -9,16 +9,22 @@
 #include "form.h"
 
 const char form_name[] = "mpi";
-const bool form_counts = true;
-uint64_t form_messages, form_bytes;
+const char *const form_count_names[] = {"messages", "bytes"};
+const unsigned form_count_total = 2;
+static uint64_t messages, bytes_sent;
 unsigned form_process;
 unsigned form_processes;
 
-static void count(uint64_t messages, int elements, MPI_Datatype type) {
+static void count(uint64_t more, int elements, MPI_Datatype type) {
     int size = 0;
     PMPI_Type_size(type, &size);
-    form_messages += messages;
-    form_bytes += messages * (uint64_t)elements * (uint64_t)size;
+    messages += more;
+    bytes_sent += more * (uint64_t)elements * (uint64_t)size;
+}
+
+void form_count(uint64_t counts[FORM_COUNTS_MAX]) {
+    counts[0] = messages;
+    counts[1] = bytes_sent;
 }
 
 int MPI_Send(const void *data, int elements, MPI_Datatype type, int to, int tag, MPI_Comm comm) {

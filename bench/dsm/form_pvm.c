@@ -13,8 +13,9 @@
 enum { kProcessesMax = 256, kStartTag = FORM_TAGS, kSumTag, kSumAnswerTag };
 
 const char form_name[] = "pvm";
-const bool form_counts = true;
-uint64_t form_messages, form_bytes;
+const char *const form_count_names[] = {"messages", "bytes"};
+const unsigned form_count_total = 2;
+static uint64_t messages, bytes_sent;
 unsigned form_process;
 unsigned form_processes = 1;
 
@@ -31,9 +32,14 @@ int form_pvm(int result) {
     return result;
 }
 
+void form_count(uint64_t counts[FORM_COUNTS_MAX]) {
+    counts[0] = messages;
+    counts[1] = bytes_sent;
+}
+
 void form_send(unsigned process, int tag, size_t bytes) {
-    ++form_messages;
-    form_bytes += bytes;
+    ++messages;
+    bytes_sent += bytes;
     form_pvm(pvm_send(tasks[process], tag));
 }
 

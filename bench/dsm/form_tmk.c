@@ -4,11 +4,16 @@
 // FORM_IDS on are for this file, the ones below for the programs.
 #include "form.h"
 
+#include <string.h>
+
 #include "form_tmk.h"
+#include "hanare/dsm.h"
 
 const char form_name[] = "tmk";
-const bool form_counts = false;  // by the library
-uint64_t form_messages, form_bytes;
+const char *const form_count_names[] = {
+    "messages", "bytes", "barrier_messages", "barrier_bytes", "faults",      "fetched_blocks",
+    "twins",    "diffs", "diff_bytes",       "locks",         "remote_locks"};
+const unsigned form_count_total = sizeof(form_count_names) / sizeof(form_count_names[0]);
 unsigned form_process;
 unsigned form_processes;
 
@@ -38,6 +43,27 @@ void form_begin(int argc, char **argv) {
     form_process = Tmk_proc_id;
     form_processes = Tmk_nprocs;
     sums = form_share(sizeof(*sums));
+}
+
+void form_count(uint64_t counts[FORM_COUNTS_MAX]) {
+    hanare_dsm *dsm = NULL;
+    hanare_dsm_counters all = {.struct_size = sizeof(all)};
+    if (hanare_dsm_running(&dsm) != HANARE_STATUS_OK ||
+        hanare_dsm_count(dsm, &all) != HANARE_STATUS_OK) {
+        form_abort("no counters");
+    }
+    const uint64_t values[] = {all.messages,
+                               all.message_bytes,
+                               all.barrier_messages,
+                               all.barrier_bytes,
+                               all.read_faults + all.write_faults,
+                               all.fetched_blocks,
+                               all.twins,
+                               all.diffs,
+                               all.diff_bytes,
+                               all.locks,
+                               all.remote_locks};
+    memcpy(counts, values, sizeof(values));
 }
 
 void form_barrier(void) { Tmk_barrier(kBarrier); }

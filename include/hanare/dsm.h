@@ -120,8 +120,9 @@ HANARE_API hanare_status hanare_dsm_semaphore_wait(hanare_dsm *dsm, uint32_t sem
 /* Adds one to the count.  Any thread, whether it has waited or not.  NOT_FOUND, LIMIT. */
 HANARE_API hanare_status hanare_dsm_semaphore_post(hanare_dsm *dsm, uint32_t semaphore);
 
-/* What this task has done since it began.  Messages are requests to other tasks,
- * which each have an answer; those of barriers apart. */
+/* What this task has done since it began.  Messages are requests to other tasks, which each have an
+ * answer, and their bytes are those of data that go there or come with it; those of barriers apart.
+ */
 typedef struct hanare_dsm_counters {
     size_t struct_size;
     uint64_t read_faults;

@@ -21,7 +21,8 @@ void Peers::prepare(fabric::Operation& operation) const noexcept {
 void Peers::post(uint32_t rank, fabric::Operation& operation) noexcept {
     Counters::add(counters_.messages);
     const bool brings_data = operation.kind == fabric::Kind::kGet;
-    Counters::add(counters_.message_bytes, brings_data ? 0 : operation.source.size());
+    Counters::add(counters_.message_bytes,
+                  brings_data ? operation.destination.size() : operation.source.size());
     links_[rank]->post(operation);
 }
 

@@ -114,7 +114,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 
     def test_names_of_benches(self):
-        names = "resident, fault, fabric, intercept, numpy, pager, remote, space, stencil, dlm-test1, dlm or dlm-pagesize"
+        names = "resident, fault, fabric, intercept, numpy, pager, remote, space, stencil, dlm-test1, dlm, dlm-pagesize or dsm"
         self.assert_bad_usage(["bench"], f"needs a name: {names}", "; see hanare bench --help")
         self.assert_bad_usage(["bench", "xyzzy"], "'xyzzy'", f"allowed is {names}",
                               "; see hanare bench --help")
