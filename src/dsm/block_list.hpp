@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BlockList: numbers of blocks that fault handlers and the serving thread add to, and somebody
-// takes out all at once.  A block is in it once at a time, by a bit of its state.
+// takes out all at once.  A block is in it once at a time, by a bit of its state, and once more
+// each time that it has moved away and come back.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +18,20 @@
 
 namespace hanare::dsm {
 
+// How many blocks of the sorted list follow each other from its beginning on.
+inline uint32_t run_of(std::span<const uint32_t> blocks) noexcept {
+    uint32_t count = 1;
+    while (count < blocks.size() && blocks[count] == blocks[0] + count) ++count;
+    return count;
+}
+
 class BlockList {
 public:
     static Result<BlockList> make(uint32_t blocks) {
-        const size_t bytes = size_t{blocks} * 2 * sizeof(uint32_t);
+        const size_t bytes = size_t{blocks} * kTimesMax * sizeof(uint32_t);
         HANARE_TRY_ASSIGN(auto first, sys::SparseMemory::reserve(bytes));
         HANARE_TRY_ASSIGN(auto second, sys::SparseMemory::reserve(bytes));
-        return BlockList(std::move(first), std::move(second), blocks * 2);
+        return BlockList(std::move(first), std::move(second), blocks * kTimesMax);
     }
     BlockList(BlockList&& other) noexcept
         : memories_{std::move(other.memories_[0]), std::move(other.memories_[1])},
@@ -58,6 +66,8 @@ public:
     }
 
 private:
+    static constexpr uint32_t kTimesMax = 4;
+
     BlockList(sys::SparseMemory first, sys::SparseMemory second, uint32_t capacity) noexcept
         : memories_{std::move(first), std::move(second)}, capacity_(capacity) {}
     uint32_t* items(uint32_t which) const noexcept {

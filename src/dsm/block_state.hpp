@@ -31,10 +31,29 @@ struct BlockState {
     static constexpr uint32_t kFetched = 1u << 9;
     static constexpr uint32_t kDropped = 1u << 10;
 
+    // Of what has moved (home_moves.cpp): this task owes a notice for what it wrote before; its
+    // home keeps it, so that nobody asks again; it was here, and who was about to read it here may
+    // do so still.
+    static constexpr uint32_t kOwed = 1u << 11;
+    static constexpr uint32_t kFixed = 1u << 12;
+    static constexpr uint32_t kWasHome = 1u << 13;
+    // How often it has moved, as its home knows.
+    static constexpr uint32_t kMovesShift = 14;
+    static constexpr uint32_t kMovesMax = 3;
+
     static constexpr uint32_t rights(uint32_t state) noexcept { return state & kRights; }
     static constexpr uint32_t home(uint32_t state) noexcept { return state >> 16; }
     static constexpr uint32_t with_home(uint32_t state, uint32_t rank, bool is_here) noexcept {
-        return (state & 0xffff) | kHomeKnown | (is_here ? kHomeHere : 0) | rank << 16;
+        return (state & 0xffff & ~kHomeHere) | kHomeKnown | (is_here ? kHomeHere : 0) | rank << 16;
+    }
+    static constexpr bool is_elsewhere(uint32_t state) noexcept {
+        return (state & (kHomeKnown | kHomeHere)) == kHomeKnown;
+    }
+    static constexpr uint32_t moves(uint32_t state) noexcept {
+        return state >> kMovesShift & kMovesMax;
+    }
+    static constexpr uint32_t with_moves(uint32_t state, uint32_t moves) noexcept {
+        return (state & ~(kMovesMax << kMovesShift)) | moves << kMovesShift;
     }
     static constexpr uint32_t with_rights(uint32_t state, uint32_t rights) noexcept {
         return (state & ~kRights) | rights;

@@ -108,6 +108,10 @@ size_t apply_diff(std::span<const std::byte> bytes, BlockPlace place, void* cont
     return at;
 }
 
+uint32_t diff_block(std::span<const std::byte> diffs) noexcept {
+    return diffs.size() < sizeof(uint32_t) ? UINT32_MAX : load<uint32_t>(diffs.data());
+}
+
 size_t diff_bytes(std::span<const std::byte> diffs) noexcept {
     size_t at = kHeadBytes;
     for (auto lines = load<uint64_t>(diffs.data() + sizeof(uint32_t)); lines != 0;

@@ -34,6 +34,9 @@ size_t make_diff(uint32_t block, const std::byte* twin, const std::byte* now,
 using BlockPlace = std::byte* (*)(void* context, uint32_t block) noexcept;
 size_t apply_diff(std::span<const std::byte> bytes, BlockPlace place, void* context) noexcept;
 
+// Whose diff it is; of fewer bytes than a number has, UINT32_MAX, which no block has.
+uint32_t diff_block(std::span<const std::byte> diffs) noexcept;
+
 // How long the diff at the beginning of what make_diff() has made is.
 size_t diff_bytes(std::span<const std::byte> diffs) noexcept;
 

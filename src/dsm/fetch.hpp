@@ -2,8 +2,13 @@
 //
 // Fetch: copies of some blocks from their home, on their way into this task's alias of them.  The
 // home is told first, on the same connection, so that what it writes later is not overlooked; both
-// requests go at once.  Async-signal-safe; the object stays where it is until end().
+// requests go at once.  Who wants to write asks to become their home (home_moves.cpp); where that
+// is refused the copies are good all the same.  Of blocks that have another home by now it has
+// none.  Async-signal-safe; the object stays where it is until end().
 #pragma once
+
+#include <algorithm>
+#include <cstring>
 
 #include "dsm/notices.hpp"
 #include "dsm/peers.hpp"
@@ -11,9 +16,19 @@
 
 namespace hanare::dsm {
 
+// What is said of each block that was asked for by kMove.
+struct Grant {
+    static constexpr uint8_t kMoved = 1;
+    static constexpr uint8_t kRefused = 2;  // and will be
+    static constexpr uint8_t kMovesShift = 4;
+};
+
 class Fetch {
 public:
-    Fetch(uint32_t home, Run run) noexcept : home_(home), run_(run) {}
+    static constexpr uint32_t kBlocksMax = 64;
+
+    Fetch(uint32_t home, Run run, QuestionKind kind = QuestionKind::kFetch) noexcept
+        : home_(home), run_(run), kind_(kind) {}
 
     uint32_t home() const noexcept { return home_; }
     const Run& run() const noexcept { return run_; }
@@ -22,12 +37,10 @@ public:
     void extend() noexcept { ++run_.count; }
 
     void begin(Peers& peers, const Segment& segment) noexcept {
-        question_ = {.kind = QuestionKind::kFetch,
-                     .from = peers.rank(),
-                     .begin = run_.first,
-                     .count = run_.count};
+        question_ = {.kind = kind_, .from = peers.rank(), .begin = run_.first, .count = run_.count};
         notice_.kind = fabric::Kind::kCall;
         notice_.source = std::as_bytes(std::span(&question_, 1));
+        notice_.destination = answer_;
         read_.kind = fabric::Kind::kGet;
         read_.capability = peers.keys(home_).memory;
         read_.offset = uint64_t{run_.first} * kBlockBytes;
@@ -41,13 +54,30 @@ public:
     hanare_status end(Peers& peers) noexcept {
         const hanare_status told = peers.wait(home_, notice_);
         const hanare_status got = peers.wait(home_, read_);
-        return told != HANARE_STATUS_OK ? told : got;
+        if (told != HANARE_STATUS_OK || got != HANARE_STATUS_OK) {
+            return told != HANARE_STATUS_OK ? told : got;
+        }
+        std::memcpy(&said_, answer_, sizeof said_);
+        const size_t grants = kind_ == QuestionKind::kMove ? said_.count : 0;
+        const bool is_sound = notice_.value() == sizeof said_ + grants &&
+                              said_.count <= run_.count && said_.home < peers.size();
+        return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_CORRUPT;
+    }
+
+    // How many of the blocks have come, from the first on, and whose the next one is.
+    uint32_t count() const noexcept { return said_.count; }
+    uint32_t next_home() const noexcept { return said_.home; }
+    uint8_t grant(uint32_t index) const noexcept {
+        return std::to_integer<uint8_t>(answer_[sizeof said_ + index]);
     }
 
 private:
     const uint32_t home_;
     Run run_;
+    const QuestionKind kind_;
     Question question_;
+    HomeAnswer said_;
+    std::byte answer_[sizeof(HomeAnswer) + kBlocksMax];
     fabric::Operation notice_;
     fabric::Operation read_;
 };

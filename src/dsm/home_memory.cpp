@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "dsm/diff.hpp"
-#include "dsm/fetch.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::dsm {
@@ -34,8 +33,8 @@ Result<std::unique_ptr<HomeMemory>> HomeMemory::make(Segment& segment, Peers& pe
     HANARE_TRY_ASSIGN(auto early, RunList::make(kChangedRunsMax));
     return std::unique_ptr<HomeMemory>(new HomeMemory(
         segment, peers, counters, std::move(userfault), std::move(states), std::move(directory),
-        std::move(diffs), std::move(twins), std::move(dirty), std::move(served),
-        std::move(fetched), std::move(dropped), std::move(early)));
+        std::move(diffs), std::move(twins), std::move(dirty), std::move(served), std::move(fetched),
+        std::move(dropped), std::move(early)));
 }
 
 HomeMemory::HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::Userfault userfault,
@@ -155,6 +154,10 @@ void HomeMemory::note_fetched(uint32_t block) noexcept {
 
 hanare_status HomeMemory::make_writable(uint32_t block, uint32_t seen) noexcept {
     if ((seen & State::kHomeHere) != 0) return make_writable_here(block, seen);
+    return (seen & State::kFixed) != 0 ? write_with_twin(block) : obtain_home(block);
+}
+
+hanare_status HomeMemory::write_with_twin(uint32_t block) noexcept {
     std::memcpy(twins_.take(block), segment_.alias(block), kBlockBytes);
     Counters::add(counters_.twins);
     note_write(block);
@@ -217,25 +220,29 @@ hanare_status HomeMemory::obtain_here(uint32_t block) noexcept {
     return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
 }
 
+// Where its home has moved, the access is tried again, and finds the next one.
 hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
     const uint32_t like = state(block).load();
+    if (write && (like & State::kFixed) == 0) return obtain_home(block);
     const uint32_t window = fetches_.take(block, kFetchWindowMin, kFetchWindowMax);
-    const uint32_t count = 1 + take_neighbours(block, like, window - 1);
-    fetches_.next.store(block + count, std::memory_order_relaxed);
-    Fetch fetch(State::home(like), {block, count});
+    const uint32_t taken = 1 + take_neighbours(block, like, window - 1);
+    fetches_.next.store(block + taken, std::memory_order_relaxed);
+    Fetch fetch(State::home(like), {block, taken});
     fetch.begin(peers_, segment_);
     hanare_status status = fetch.end(peers_);
-    if (status == HANARE_STATUS_OK && map(block, count, true) != 0) status = HANARE_STATUS_SYSTEM;
+    const uint32_t count = status == HANARE_STATUS_OK ? fetch.count() : 0;
+    if (count > 0 && map(block, count, true) != 0) status = HANARE_STATUS_SYSTEM;
     Counters::add(counters_.fetched_blocks, status == HANARE_STATUS_OK ? count : 0);
-    for (uint32_t i = 0; i < count; ++i) {
-        if (status == HANARE_STATUS_OK) note_fetched(block + i);
+    for (uint32_t i = 0; i < taken; ++i) {
+        if (status == HANARE_STATUS_OK && i < count) note_fetched(block + i);
         if (i > 0) give_back(block + i);
     }
-    if (status != HANARE_STATUS_OK || !write) {
+    if (status == HANARE_STATUS_OK && count == 0) note_next_home(fetch);
+    if (status != HANARE_STATUS_OK || count == 0 || !write) {
         give_back(block);
         return status;
     }
-    return make_writable(block, state(block).load());
+    return write_with_twin(block);
 }
 
 // ---- homes
@@ -294,38 +301,51 @@ bool HomeMemory::claim_for(uint32_t task, uint64_t first, uint64_t count,
 
 // ---- what peers ask of this home
 
-// What is busy may become writable, or is so until its writes are forbidden: as if it were.
-bool HomeMemory::note_fetch(uint64_t first, uint64_t count) noexcept {
+bool HomeMemory::note_fetch(uint64_t first, uint64_t count, HomeAnswer& answer) noexcept {
     if (first >= segment_.blocks() || count > segment_.blocks() - first) return false;
-    for (uint64_t i = 0; i < count; ++i) {
-        const auto block = static_cast<uint32_t>(first + i);
-        uint32_t seen = state(block).load(std::memory_order_acquire);
-        if ((seen & State::kHomeHere) == 0 && (seen & State::kHomeKnown) != 0) return false;
-        for (;;) {
-            const bool is_protected =
-                State::rights(seen) == State::kRead && (seen & State::kBusy) == 0;
-            const uint32_t more = State::kShared | (is_protected ? 0 : State::kServed);
-            if ((seen & more) == more) break;
-            if (!state(block).compare_exchange_weak(seen, seen | more)) continue;
-            if (!is_protected && (seen & State::kServed) == 0) served_.add(block);
-            break;
-        }
+    answer = {};
+    for (; answer.count < count; ++answer.count) {
+        const auto block = static_cast<uint32_t>(first + answer.count);
+        if (note_fetch_of(block)) continue;
+        answer.home = State::home(state(block).load());
+        break;
     }
     return true;
 }
 
-bool HomeMemory::apply(std::span<const std::byte> diffs) noexcept {
+// Whether its home is here.  What is busy may become writable, or is so until its writes are
+// forbidden: as if it were.
+bool HomeMemory::note_fetch_of(uint32_t block) noexcept {
+    uint32_t seen = state(block).load(std::memory_order_acquire);
+    for (;;) {
+        if (State::is_elsewhere(seen)) return false;
+        const bool is_protected = State::rights(seen) == State::kRead && (seen & State::kBusy) == 0;
+        const uint32_t more = State::kShared | (is_protected ? 0 : State::kServed);
+        if ((seen & more) == more) return true;
+        if (!state(block).compare_exchange_weak(seen, seen | more)) continue;
+        if (!is_protected && (seen & State::kServed) == 0) served_.add(block);
+        return true;
+    }
+}
+
+bool HomeMemory::apply(std::span<const std::byte> diffs, HomeAnswer& answer) noexcept {
     const BlockPlace place = [](void* context, uint32_t block) noexcept -> std::byte* {
         const auto& self = *static_cast<const HomeMemory*>(context);
-        if (block >= self.segment_.blocks()) return nullptr;
-        const uint32_t seen = self.state(block).load(std::memory_order_acquire);
-        const bool is_elsewhere = (seen & State::kHomeKnown) != 0 && (seen & State::kHomeHere) == 0;
-        return is_elsewhere ? nullptr : self.segment_.alias(block);
+        return block < self.segment_.blocks() ? self.segment_.alias(block) : nullptr;
     };
-    while (!diffs.empty()) {
-        const size_t used = apply_diff(diffs, place, this);
+    answer = {};
+    while (answer.count < diffs.size()) {
+        const auto rest = diffs.subspan(answer.count);
+        const uint32_t block = diff_block(rest);
+        if (block >= segment_.blocks()) return false;
+        const uint32_t seen = state(block).load(std::memory_order_acquire);
+        if (State::is_elsewhere(seen)) {
+            answer.home = State::home(seen);
+            break;
+        }
+        const size_t used = apply_diff(rest, place, this);
         if (used == 0) return false;
-        diffs = diffs.subspan(used);
+        answer.count += static_cast<uint32_t>(used);
     }
     return true;
 }

@@ -28,6 +28,7 @@
 #include "dsm/block_list.hpp"
 #include "dsm/block_state.hpp"
 #include "dsm/counters.hpp"
+#include "dsm/fetch.hpp"
 #include "dsm/mail.hpp"
 #include "dsm/notices.hpp"
 #include "dsm/peers.hpp"
@@ -65,10 +66,13 @@ public:
 
     // ---- what peers ask
     static constexpr uint32_t kClaimsMax = 256;
-    // Another task is about to read a copy.
-    bool note_fetch(uint64_t first, uint64_t count) noexcept;
-    // Diffs of blocks whose home this is.
-    bool apply(std::span<const std::byte> diffs) noexcept;
+    // Another task is about to read copies.  False here and below: nobody asks that.
+    bool note_fetch(uint64_t first, uint64_t count, HomeAnswer& answer) noexcept;
+    // And wants to be their home; `grants` has room for `count`.
+    bool move_to(uint32_t task, uint64_t first, uint64_t count, HomeAnswer& answer,
+                 uint8_t* grants) noexcept;
+    // Diffs of blocks whose home this is; up to the first that has another one.
+    bool apply(std::span<const std::byte> diffs, HomeAnswer& answer) noexcept;
     // Whose homes these blocks are (ranks, 2 bytes each); `task`'s, where they were nobody's.
     // False: this task does not know that of these blocks.
     bool claim_for(uint32_t task, uint64_t first, uint64_t count, uint16_t* homes) noexcept;
@@ -78,7 +82,8 @@ private:
     static constexpr uint32_t kDirectoryBlocks = 256;
     static constexpr uint32_t kClaimWindowMax = 64;
     static constexpr uint32_t kFetchWindowMin = 4;
-    static constexpr uint32_t kFetchWindowMax = 64;
+    static constexpr uint32_t kFetchWindowMax = Fetch::kBlocksMax;
+    static constexpr uint32_t kMoveWindowMax = 32;
     static constexpr uint32_t kRefreshPauses = 16;
     static constexpr uint32_t kFetchesAtOnce = 64;
     // Of how many copies that were dropped the memory is kept, since they come again: 64 MiB.
@@ -94,8 +99,8 @@ private:
 
     HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::Userfault userfault,
                sys::SparseMemory states, sys::SparseMemory directory, sys::SparseMemory diffs,
-               Twins twins, BlockList dirty, BlockList served, BlockList fetched,
-               BlockList dropped, RunList early);
+               Twins twins, BlockList dirty, BlockList served, BlockList fetched, BlockList dropped,
+               RunList early);
 
     std::atomic<uint32_t>& state(uint32_t block) const noexcept {
         return reinterpret_cast<std::atomic<uint32_t>*>(states_.address())[block];
@@ -114,6 +119,14 @@ private:
 
     hanare_status make_writable(uint32_t block, uint32_t seen) noexcept;
     hanare_status make_writable_here(uint32_t block, uint32_t seen) noexcept;
+    hanare_status write_with_twin(uint32_t block) noexcept;
+    hanare_status obtain_home(uint32_t block) noexcept;
+    hanare_status become_home(Fetch& fetch, uint32_t taken, uint32_t rights) noexcept;
+    bool note_fetch_of(uint32_t block) noexcept;
+    bool may_move(uint32_t block, uint32_t seen) const noexcept;
+    void give_away(uint32_t first, uint32_t count, uint32_t task) noexcept;
+    void note_home(uint32_t block, uint32_t home) noexcept;
+    void note_next_home(const Fetch& fetch) noexcept;
     uint32_t take_neighbours(uint32_t block, uint32_t like, uint32_t most) noexcept;
     hanare_status obtain(uint32_t block, bool write) noexcept;
     hanare_status obtain_here(uint32_t block) noexcept;
@@ -130,6 +143,8 @@ private:
     hanare_status map_again(uint32_t block, uint32_t rights) noexcept;
 
     void close_served(std::span<uint32_t> served, RunList& changed) noexcept;
+    void close_served_run(uint32_t first, uint32_t count, RunList& changed) noexcept;
+    void close_moved(uint32_t block, RunList& changed) noexcept;
     void close_dirty(std::span<uint32_t> dirty, RunList& changed) noexcept;
     void close_dirty_copy(uint32_t block) noexcept;
     hanare_status drop(uint32_t first, uint32_t end) noexcept;
@@ -142,6 +157,8 @@ private:
     hanare_status send_diffs() noexcept;
     void send_to(uint32_t home) noexcept;
     hanare_status send(uint32_t home, std::span<const std::byte> diffs) noexcept;
+    hanare_status send_part(uint32_t home, std::span<const std::byte> diffs,
+                            HomeAnswer& answer) noexcept;
     hanare_status fetch_again(std::span<const uint32_t> fetched, size_t& used) noexcept;
 
     Segment& segment_;
@@ -155,6 +172,9 @@ private:
     sys::RankedLock directory_lock_{sys::LockRank::kShared};
     Window claims_;
     Window fetches_;
+    Window moves_;
+    // Differences are under way, which blocks that move now would lack.
+    std::atomic<bool> is_sending_{false};
     BlockList dirty_;
     BlockList served_;
     BlockList fetched_;  // since the last refresh

@@ -15,9 +15,9 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
     HANARE_TRY_ASSIGN(auto mail, Mail::make(communicator.size()));
     HANARE_TRY_ASSIGN(auto changed, RunList::make(HomeMemory::kChangedRunsMax));
     HANARE_TRY_ASSIGN(auto learnt, RunList::make(kLearntRunsMax));
-    std::unique_ptr<HomeProtocol> made(
-        new HomeProtocol(communicator, segment, counters, std::move(notices), std::move(mail),
-                         std::move(changed), std::move(learnt)));
+    std::unique_ptr<HomeProtocol> made(new HomeProtocol(communicator, segment, counters,
+                                                        std::move(notices), std::move(mail),
+                                                        std::move(changed), std::move(learnt)));
     HANARE_TRY_ASSIGN(made->memory_, HomeMemory::make(segment, made->peers_, counters));
     job::Exposures& exposures = communicator.exposures();
     const auto expose = [&](std::span<std::byte> memory,
@@ -176,10 +176,9 @@ hanare_status HomeProtocol::read_log(uint32_t from, uint32_t task, uint64_t posi
     uint64_t prepared = 0;
     const std::span<std::byte> parts[] = {pieces.first, pieces.second,
                                           std::as_writable_bytes(std::span(&prepared, 1))};
-    const uint64_t offsets[] = {
-        static_cast<uint64_t>(parts[0].data() - notices_.memory().data()),
-        static_cast<uint64_t>(parts[1].data() - notices_.memory().data()),
-        notices_.prepared_offset() + task * sizeof prepared};
+    const uint64_t offsets[] = {static_cast<uint64_t>(parts[0].data() - notices_.memory().data()),
+                                static_cast<uint64_t>(parts[1].data() - notices_.memory().data()),
+                                notices_.prepared_offset() + task * sizeof prepared};
     fabric::Operation reads[3];
     for (int i = 0; i < 3; ++i) {
         reads[i].kind = fabric::Kind::kGet;
@@ -321,73 +320,6 @@ Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
     if (failure.is_none()) return {};
     peers_.note_lost(failure.rank);
     return failed("barrier", failure.status);
-}
-
-// ---- what peers ask
-
-bool HomeProtocol::knows(QuestionKind kind) const noexcept {
-    if (HomeWaits::knows(kind)) return true;
-    switch (kind) {
-        case QuestionKind::kClaim:
-        case QuestionKind::kFetch:
-        case QuestionKind::kApply:
-        case QuestionKind::kLastHolder:
-        case QuestionKind::kHandOver:
-        case QuestionKind::kHandedOver: return true;
-        default: return false;
-    }
-}
-
-hanare_status HomeProtocol::answer(const Question& question, std::span<const std::byte> rest,
-                                   std::span<std::byte> room, size_t& bytes) {
-    const auto done = [](bool is_sound) {
-        return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_INVALID_ARGUMENT;
-    };
-    const auto number = static_cast<uint32_t>(question.begin);
-    const size_t positions_bytes = peers_.size() * sizeof(uint64_t);
-    if (question.from >= peers_.size()) return HANARE_STATUS_INVALID_ARGUMENT;
-    if (HomeWaits::knows(question.kind)) return waits_.answer(question, rest, room, bytes);
-    switch (question.kind) {
-        case QuestionKind::kClaim: {
-            bytes = question.count * sizeof(uint16_t);
-            if (question.count > HomeMemory::kClaimsMax || room.size() < bytes) return done(false);
-            return done(memory_->claim_for(question.from, question.begin, question.count,
-                                           reinterpret_cast<uint16_t*>(room.data())));
-        }
-        case QuestionKind::kFetch: return done(memory_->note_fetch(question.begin, question.count));
-        case QuestionKind::kApply: {
-            if (question.begin > kMailDiffBytes) return done(false);
-            if (question.begin == 0) return done(memory_->apply(rest));
-            return done(memory_->apply({mail_.diffs_of(question.from), question.begin}));
-        }
-        case QuestionKind::kLastHolder: {
-            uint32_t last = 0;
-            if (question.begin >= kLocks || room.size() < sizeof last) return done(false);
-            if (!locks_.last_holder(number, question.from, last)) return done(false);
-            bytes = sizeof last;
-            std::memcpy(room.data(), &last, bytes);
-            return HANARE_STATUS_OK;
-        }
-        case QuestionKind::kHandOver: {
-            if (question.begin >= kLocks || room.size() < positions_bytes) return done(false);
-            if (peers_.lost() != Peers::kNobody) return HANARE_STATUS_BUSY;
-            if (!locks_.hand_over(number, question.from)) return HANARE_STATUS_OK;
-            for (uint32_t task = 0; task < peers_.size(); ++task) {
-                const uint64_t position = notices_.position(task);
-                std::memcpy(room.data() + bytes, &position, sizeof position);
-                bytes += sizeof position;
-            }
-            return HANARE_STATUS_OK;
-        }
-        case QuestionKind::kHandedOver: {
-            if (question.begin >= kLocks || rest.size() != positions_bytes) return done(false);
-            std::vector<uint64_t> positions(peers_.size());
-            std::memcpy(positions.data(), rest.data(), positions_bytes);
-            locks_.take_over(number, question.from, std::move(positions));
-            return HANARE_STATUS_OK;
-        }
-        default: return HANARE_STATUS_NOT_SUPPORTED;
-    }
 }
 
 }  // namespace hanare::dsm

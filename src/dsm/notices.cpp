@@ -9,7 +9,8 @@ namespace hanare::dsm {
 static_assert(Notices::kRingBytes % sizeof(Run) == 0);
 
 Result<Notices> Notices::make(uint32_t rank, uint32_t size) {
-    HANARE_TRY_ASSIGN(auto rings, sys::SparseMemory::reserve(size * (kRingBytes + sizeof(uint64_t))));
+    HANARE_TRY_ASSIGN(auto rings,
+                      sys::SparseMemory::reserve(size * (kRingBytes + sizeof(uint64_t))));
     return Notices(rank, size, std::move(rings));
 }
 
@@ -24,7 +25,8 @@ Notices::Pieces Notices::pieces(uint32_t task, uint64_t from, uint64_t bytes) co
     return {{ring + at, first}, {ring, bytes - first}};
 }
 
-// The fence keeps what is filled behind the word; who reads has its own order, that of its requests.
+// The fence keeps what is filled behind the word; who reads has its own order, that of its
+// requests.
 void Notices::prepare(uint32_t task, uint64_t position) noexcept {
     if (position <= prepared(task).load(std::memory_order_relaxed)) return;
     prepared(task).store(position, std::memory_order_relaxed);

@@ -72,8 +72,7 @@ private:
           positions_(std::make_unique<std::atomic<uint64_t>[]>(size)) {}
 
     std::atomic<uint64_t>& prepared(uint32_t task) const noexcept {
-        return reinterpret_cast<std::atomic<uint64_t>*>(rings_.address() +
-                                                        prepared_offset())[task];
+        return reinterpret_cast<std::atomic<uint64_t>*>(rings_.address() + prepared_offset())[task];
     }
 
     uint32_t rank_;

@@ -28,14 +28,15 @@ struct PeerKeys {
 
 enum class QuestionKind : uint32_t {
     kClaim = 1,       // begin, count: who is their home? whoever asks, if nobody is
-    kFetch = 2,       // begin, count: a copy is about to be read
-    kApply = 3,       // diffs follow; or begin bytes of them are in the asker's mail
+    kFetch = 2,       // begin, count: a copy is about to be read; answered by a HomeAnswer
+    kApply = 3,       // diffs follow; or begin bytes of them are in the asker's mail; HomeAnswer
     kAllocate = 4,    // begin: bytes
     kFree = 5,        // begin: offset
     kLastHolder = 6,  // begin: a lock; the manager's
     kHandOver = 7,    // begin: a lock; of who had it, or waits for it, before
     kHandedOver = 8,  // begin: a lock; positions follow
     kDistribute = 9,  // begin: offset in the module whose name follows; count: bytes at the end
+    kMove = 10,       // begin, count: as kFetch; and the asker wants to be their home (Grant)
     // home_waits.hpp; positions follow where it says so
     kWait = 32,           // begin: condition, lock << 32; count: ticket
     kWake = 33,           // the same; count: how many at most
@@ -45,6 +46,12 @@ enum class QuestionKind : uint32_t {
     kPostSemaphore = 37,  // positions
     kWoken = 38,          // begin: ticket; positions, or nothing
     kMeet = 39,           // begin: id, tasks << 32; count: hash of these; positions
+};
+
+// Of blocks, or bytes of diffs, so many are at home here; the next one's home is rather that task.
+struct HomeAnswer {
+    uint32_t count = 0;
+    uint32_t home = 0;
 };
 
 struct Question {

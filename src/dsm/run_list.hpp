@@ -62,8 +62,7 @@ public:
         for (const Run& run : all) {
             if (kept > 0 && run.first <= all[kept - 1].first + all[kept - 1].count) {
                 Run& last = all[kept - 1];
-                last.count =
-                    std::max(last.first + last.count, run.first + run.count) - last.first;
+                last.count = std::max(last.first + last.count, run.first + run.count) - last.first;
             } else {
                 all[kept++] = run;
             }

@@ -10,8 +10,8 @@ namespace {
 
 TEST(RunListTest, RunsBecomeDisjoint) {
     auto list = RunList::make(100).value();
-    for (const dsm::Run& run : std::vector<dsm::Run>{
-             {10, 5}, {3, 2}, {5, 1}, {12, 1}, {100, 0}, {20, 1}, {15, 5}}) {
+    for (const dsm::Run& run :
+         std::vector<dsm::Run>{{10, 5}, {3, 2}, {5, 1}, {12, 1}, {100, 0}, {20, 1}, {15, 5}}) {
         list.add(run);
     }
     list.make_disjoint();

@@ -6,6 +6,9 @@
 // words, and meet in a barrier.  What one task asks another is one step, as the thread that serves
 // it does it; everything else interleaves.  Left open: which lock, which word, read or write.
 //
+// Homes move to who writes (src/dsm/home_moves.cpp), MOVES times for each block: first the old one loses
+// it, then the data comes; who asks between asks on.
+//
 // ONE_LOCK, ONE_BLOCK: less is left open.  NESTED: a task that writes a word under one lock and reads one
 // of the same block under another within that, so that it drops a copy that it has written to.
 //
@@ -36,7 +39,17 @@
 #define NOBODY 9
 #define ROUNDS 2
 
+#ifndef MOVES
+#define MOVES 0
+#endif
+
+#if MOVES
+#define HOME(b) home[b]
+#define IS_COMING(b) coming[b]
+#else
 #define HOME(b) (b)
+#define IS_COMING(b) false
+#endif
 #define BLOCK(w) ((w) == 2 -> 1 : 0)
 #define LOCK(w) ((w) == 1 -> 1 : 0)
 #define MANAGER(l) ((l) == 0 -> 0 : 2)
@@ -51,6 +64,12 @@ byte memory[NP * NW];
 byte twin[NP * NW];
 byte truth[NW];  // ghost
 byte writes;
+#if MOVES
+byte home[NB];
+bool coming[NB];     // its data, to there
+byte moves[NB];
+bool owed[NP * NB];  // a notice, of what was written before it moved away
+#endif
 
 byte log[NP * LOG];
 byte position[NP * NP];  // what the first knows of the second
@@ -69,6 +88,8 @@ byte told[NP * ROUNDS * NP];  // of a barrier
 
 inline note_fetch(b) {
     atomic {
+        !IS_COMING(b);
+        h = HOME(b);
         shared[b] = true;
         if
 #ifndef BUG_NOT_SERVED
@@ -84,7 +105,7 @@ inline copy_from_home(b) {
         w = 0;
         do
         :: w < NW ->
-            if :: BLOCK(w) == b -> memory[me * NW + w] = memory[HOME(b) * NW + w] :: else fi;
+            if :: BLOCK(w) == b -> memory[me * NW + w] = memory[h * NW + w] :: else fi;
             w++
         :: else -> break
         od;
@@ -92,16 +113,52 @@ inline copy_from_home(b) {
     }
 }
 
+#if MOVES
+// Whose copies are old, and who knows of that, is not known where it goes to: all count as old.
+inline become_home(b) {
+    atomic {
+        !coming[b];
+        h = home[b];
+        moves[b]++;
+#ifndef BUG_NOT_OWED
+        owed[h * NB + b] = owed[h * NB + b] || dirty[h * NB + b] ||
+            (served[b] && rights[h * NB + b] != ABSENT);
+#endif
+        dirty[h * NB + b] = false;
+        served[b] = false;
+        shared[b] = false;
+#ifndef BUG_MOVED_MAPPED
+        rights[h * NB + b] = ABSENT;
+#endif
+        home[b] = me;
+#ifndef BUG_MOVED_EARLY
+        coming[b] = true
+#endif
+    }
+    atomic {
+        copy_from_home(b);
+        coming[b] = false;
+#ifndef BUG_MOVED_UNSHARED
+        shared[b] = true;
+        dirty[me * NB + b] = true;
+#endif
+        rights[me * NB + b] = WRITE;
+        h = 0
+    }
+}
+#endif
+
 inline fetch(b) {
     if
     :: rights[me * NB + b] == ABSENT ->
 #ifdef BUG_NOTED_LATE
+        h = HOME(b);
         copy_from_home(b);
         note_fetch(b);
         rights[me * NB + b] = READ
 #else
         note_fetch(b);
-        atomic { copy_from_home(b); rights[me * NB + b] = READ }
+        atomic { copy_from_home(b); rights[me * NB + b] = READ; h = 0 }
 #endif
     :: else
     fi
@@ -132,6 +189,7 @@ inline allow_writes(b) {
 // What differs from the twin, at the home; one question for a block.
 inline send_diff(b) {
     atomic {
+        !IS_COMING(b);
         w = 0;
         do
         :: w < NW ->
@@ -183,6 +241,9 @@ inline release() {
         if :: early[n] -> changed[n] = true :: else fi;
 #endif
         early[n] = false;
+#if MOVES
+        if :: owed[me * NB + n] -> changed[n] = true; owed[me * NB + n] = false :: else fi;
+#endif
         n++ }
         if :: atomic { out > 0 -> out--; send_diff(out); out = 0 } :: else fi
     :: else -> break
@@ -332,6 +393,27 @@ inline barrier() {
     od
 }
 
+#if MOVES
+// A home may lose it between: the access faults again.
+inline read_word(v) {
+    do
+    :: atomic { rights[me * NB + BLOCK(v)] != ABSENT ->
+        assert(memory[me * NW + v] == truth[v]); break }
+    :: rights[me * NB + BLOCK(v)] == ABSENT && HOME(BLOCK(v)) != me -> fetch(BLOCK(v))
+    od
+}
+
+inline write_word(v) {
+    do
+    :: atomic { rights[me * NB + BLOCK(v)] == WRITE ->
+        writes++; memory[me * NW + v] = writes; truth[v] = writes; break }
+    :: rights[me * NB + BLOCK(v)] != WRITE && HOME(BLOCK(v)) != me && moves[BLOCK(v)] < MOVES ->
+        become_home(BLOCK(v))
+    :: rights[me * NB + BLOCK(v)] == READ -> allow_writes(BLOCK(v))
+    :: rights[me * NB + BLOCK(v)] == ABSENT && HOME(BLOCK(v)) != me -> fetch(BLOCK(v))
+    od
+}
+#else
 inline read_word(v) {
     fetch(BLOCK(v));
     assert(memory[me * NW + v] == truth[v])
@@ -342,9 +424,10 @@ inline write_word(v) {
     allow_writes(BLOCK(v));
     atomic { writes++; memory[me * NW + v] = writes; truth[v] = writes }
 }
+#endif
 
 proctype task(byte me; byte ops) {
-    byte w, n, q, r, v, l, d, out, to, from;
+    byte w, n, q, r, v, l, d, h, out, to, from;
     byte known[NP];
     bool changed[NB];
     bool early[NB];
@@ -391,6 +474,9 @@ proctype task(byte me; byte ops) {
 
 init {
     atomic {
+#if MOVES
+        home[1] = 1;
+#endif
         rights[0 * NB + 0] = WRITE;
         rights[1 * NB + 1] = WRITE;
         here[0 * NL + 0] = true;

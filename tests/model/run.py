@@ -51,6 +51,8 @@ PROTOCOL = {
     "coherence-two-tasks": ("coherence", "OPS2=0"),
     "coherence-other-tasks": ("coherence", "OPS0=0"),
     "coherence-nested": ("coherence", "NESTED=1 ONE_BLOCK"),
+    "coherence-moves": ("coherence", "MOVES=1 OPS2=0 ONE_BLOCK"),
+    "coherence-moves-twice": ("coherence", "MOVES=2 ONE_LOCK ONE_BLOCK OPS2=2"),
     "coherence-one-word": ("coherence", "ONE_LOCK ONE_BLOCK OPS2=2"),
 }
 MUTANTS = {
@@ -84,6 +86,10 @@ MUTANTS = {
     "coherence-holder-only": ("coherence",
                               "BUG_HOLDER_S_NOTICES_ONLY ONE_LOCK ONE_BLOCK OPS2=2"),
     "coherence-handed-while-held": ("coherence", "BUG_HANDED_WHILE_HELD"),
+    "coherence-moved-unshared": ("coherence", "BUG_MOVED_UNSHARED MOVES=1 ONE_BLOCK OPS2=2"),
+    "coherence-not-owed": ("coherence", "BUG_NOT_OWED MOVES=1 ONE_BLOCK OPS1=2"),
+    "coherence-moved-mapped": ("coherence", "BUG_MOVED_MAPPED MOVES=1 ONE_BLOCK"),
+    "coherence-moved-early": ("coherence", "BUG_MOVED_EARLY MOVES=1 ONE_LOCK ONE_BLOCK"),
     "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
     "closing-after-leave": ("region", "BUG_CLOSING_AFTER_LEAVE"),
 }

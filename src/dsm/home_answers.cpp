@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What peers ask, answered by the thread that serves them: whatever it says, nothing is believed
+// before it was looked at.
+#include <cstring>
+
+#include "dsm/home_protocol.hpp"
+
+namespace hanare::dsm {
+
+bool HomeProtocol::knows(QuestionKind kind) const noexcept {
+    if (HomeWaits::knows(kind)) return true;
+    switch (kind) {
+        case QuestionKind::kClaim:
+        case QuestionKind::kFetch:
+        case QuestionKind::kApply:
+        case QuestionKind::kMove:
+        case QuestionKind::kLastHolder:
+        case QuestionKind::kHandOver:
+        case QuestionKind::kHandedOver: return true;
+        default: return false;
+    }
+}
+
+hanare_status HomeProtocol::answer(const Question& question, std::span<const std::byte> rest,
+                                   std::span<std::byte> room, size_t& bytes) {
+    const auto done = [](bool is_sound) {
+        return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_INVALID_ARGUMENT;
+    };
+    const auto give = [&](const void* answer, size_t size) {
+        if (room.size() - bytes < size) return HANARE_STATUS_OUT_OF_RANGE;
+        std::memcpy(room.data() + bytes, answer, size);
+        bytes += size;
+        return HANARE_STATUS_OK;
+    };
+    const auto number = static_cast<uint32_t>(question.begin);
+    const size_t positions_bytes = peers_.size() * sizeof(uint64_t);
+    if (question.from >= peers_.size()) return HANARE_STATUS_INVALID_ARGUMENT;
+    if (HomeWaits::knows(question.kind)) return waits_.answer(question, rest, room, bytes);
+    switch (question.kind) {
+        case QuestionKind::kClaim: {
+            bytes = question.count * sizeof(uint16_t);
+            if (question.count > HomeMemory::kClaimsMax || room.size() < bytes) return done(false);
+            return done(memory_->claim_for(question.from, question.begin, question.count,
+                                           reinterpret_cast<uint16_t*>(room.data())));
+        }
+        case QuestionKind::kFetch: {
+            HomeAnswer said;
+            if (question.count > Fetch::kBlocksMax) return done(false);
+            if (!memory_->note_fetch(question.begin, question.count, said)) return done(false);
+            return give(&said, sizeof said);
+        }
+        case QuestionKind::kMove: {
+            HomeAnswer said;
+            uint8_t grants[Fetch::kBlocksMax];
+            if (question.count > sizeof grants || room.size() < sizeof said + question.count ||
+                !memory_->move_to(question.from, question.begin, question.count, said, grants)) {
+                return done(false);
+            }
+            give(&said, sizeof said);
+            return give(grants, said.count);
+        }
+        case QuestionKind::kApply: {
+            if (question.begin > kMailDiffBytes) return done(false);
+            const auto diffs =
+                question.begin == 0
+                    ? rest
+                    : std::span<const std::byte>(mail_.diffs_of(question.from), question.begin);
+            HomeAnswer said;
+            if (!memory_->apply(diffs, said)) return done(false);
+            return give(&said, sizeof said);
+        }
+        case QuestionKind::kLastHolder: {
+            uint32_t last = 0;
+            if (question.begin >= kLocks || room.size() < sizeof last) return done(false);
+            if (!locks_.last_holder(number, question.from, last)) return done(false);
+            bytes = sizeof last;
+            std::memcpy(room.data(), &last, bytes);
+            return HANARE_STATUS_OK;
+        }
+        case QuestionKind::kHandOver: {
+            if (question.begin >= kLocks || room.size() < positions_bytes) return done(false);
+            if (peers_.lost() != Peers::kNobody) return HANARE_STATUS_BUSY;
+            if (!locks_.hand_over(number, question.from)) return HANARE_STATUS_OK;
+            for (uint32_t task = 0; task < peers_.size(); ++task) {
+                const uint64_t position = notices_.position(task);
+                std::memcpy(room.data() + bytes, &position, sizeof position);
+                bytes += sizeof position;
+            }
+            return HANARE_STATUS_OK;
+        }
+        case QuestionKind::kHandedOver: {
+            if (question.begin >= kLocks || rest.size() != positions_bytes) return done(false);
+            std::vector<uint64_t> positions(peers_.size());
+            std::memcpy(positions.data(), rest.data(), positions_bytes);
+            locks_.take_over(number, question.from, std::move(positions));
+            return HANARE_STATUS_OK;
+        }
+        default: return HANARE_STATUS_NOT_SUPPORTED;
+    }
+}
+
+}  // namespace hanare::dsm
