@@ -40,6 +40,7 @@ void add_drain(CLI::App& app);
 void add_ps(CLI::App& app);
 void add_top(CLI::App& app);
 void add_report(CLI::App& app);
+void add_dsm_report(CLI::App& app);
 void add_pool(CLI::App& app);
 void add_info(CLI::App& app);
 void add_doctor(CLI::App& app);

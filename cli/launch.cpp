@@ -4,6 +4,8 @@
 // wrong with them.
 #include "cli/launch.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/dsm_report.hpp"
 #include "cli/launch_agent.hpp"
 #include "cli/launcher.hpp"
 #include "cli/remote_shell.hpp"
@@ -30,6 +33,7 @@ struct LaunchFlags {
     std::optional<std::string> ssh;
     std::optional<std::string> listen;
     std::optional<std::string> agent;
+    std::optional<std::string> dsm_report;
 };
 
 // Where hosts reach this machine.
@@ -105,7 +109,20 @@ Result<LaunchPlan> plan_of(const LaunchFlags& flags, const RunArguments& argumen
 
 int run_launch(const LaunchFlags& flags, const RunArguments& arguments) {
     const auto plan = plan_of(flags, arguments);
-    return plan ? Launcher::run(*plan) : report(plan.error());
+    if (!plan) return report(plan.error());
+    if (!flags.dsm_report) return Launcher::run(*plan);
+    // An older one is not taken for that of this run.
+    std::error_code ignored;
+    std::filesystem::remove(*flags.dsm_report, ignored);
+    setenv("HANARE_DSM_REPORT", std::filesystem::absolute(*flags.dsm_report).c_str(), 1);
+    const int status = Launcher::run(*plan);
+    const auto text = read_dsm_report(*flags.dsm_report);
+    if (text) {
+        std::fputs(text->c_str(), stderr);
+    } else {
+        std::fprintf(stderr, "hanare: --dsm-report: %s\n", text.error().text);
+    }
+    return status;
 }
 
 struct AgentFlags {
@@ -166,6 +183,9 @@ void add_launch(CLI::App& app, const RunArguments& arguments) {
                        "this machine's address for them (default that of the default route)");
     launch->add_option("--remote", flags->agent,
                        "path of hanare over there (default where it is here)");
+    launch->add_option("--dsm-report", flags->dsm_report,
+                       "of programs that share memory: write HANARE_DSM_REPORT to this file, and "
+                       "show it at the end");
     launch->footer(
         "hanare launch -n N [OPTIONS] [--] PROG [ARGS...]: what follows PROG is the program's.\n"
         "Rank 0 has our standard input. SIGINT, SIGTERM and SIGHUP go to all tasks.\n"

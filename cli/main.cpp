@@ -143,6 +143,7 @@ int run(int argc, char** argv, RunArguments& arguments) {
     add_ps(app);
     add_top(app);
     add_report(app);
+    add_dsm_report(app);
     add_pool(app);
     add_info(app);
     add_doctor(app);

@@ -24,6 +24,7 @@ constexpr uint64_t kMemoryBytes = 64 * kGiB;
 constexpr int kStartMs = 30'000;
 constexpr const char* kMemoryVariable = "HANARE_DSM_MEMORY";
 constexpr const char* kSharedVariable = "HANARE_DSM_SHARED";
+constexpr const char* kReportVariable = "HANARE_DSM_REPORT";
 
 static_assert(HANARE_DSM_LOCKS == dsm::kLocks);
 static_assert(HANARE_DSM_CONDITIONS == dsm::kConditions);
@@ -71,6 +72,7 @@ Result<hanare_dsm*> start(const hanare_dsm_options* given) {
     dsm::Runtime::Settings settings;
     HANARE_TRY_ASSIGN(settings.memory_bytes, memory_bytes_of(options));
     HANARE_TRY_ASSIGN(settings.shares_machine, shares_machine(options));
+    settings.report_path = job::variable(kReportVariable).value_or("");
     settings.timeout_ms = options.timeout_ms == 0 ? kStartMs : options.timeout_ms;
     if (has_joined_job.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "hanare_dsm_start: a process joins its job once");

@@ -121,8 +121,11 @@ static void launch(struct options options, int argc, char **argv) {
     size_t used = 0;
     command[used++] = strdup(binary != NULL ? binary : "hanare");
     command[used++] = strdup("launch");
-    command[used++] = strdup("-n");
-    command[used++] = strdup(wanted);
+    /* As many as the file has hosts, where nothing else is said. */
+    if (options.processes != NULL || options.hosts == NULL) {
+        command[used++] = strdup("-n");
+        command[used++] = strdup(wanted);
+    }
     if (options.hosts != NULL) {
         command[used++] = strdup("--hosts");
         command[used++] = strdup(options.hosts);

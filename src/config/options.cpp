@@ -33,13 +33,17 @@ size_t index_of(OptionId id) { return static_cast<size_t>(id); }
 // Read by the build, the tests, the compiler drivers or `hanare space`, or made by `hanare run`,
 // `hanare launch` or `hanare space` for their programs.
 bool is_of_the_project(std::string_view name) {
-    constexpr std::string_view kNames[] = {
-        "HANARE_NO_BOOTSTRAP",  "HANARE_OS_RELEASE", "HANARE_BINARY",      "HANARE_RANK",
-        "HANARE_SIZE",          "HANARE_RENDEZVOUS", "HANARE_HOST",        "HANARE_SECRET_FD",
-        "HANARE_SECRET_FILE",   "HANARE_CC",         "HANARE_CXX",         "HANARE_FC",
-        "HANARE_PYTHON",        "HANARE_COMM_UCX",   "HANARE_DSM_MEMORY",  "HANARE_DSM_SHARED",
-        "HANARE_SPACE",         "HANARE_SPACE_TASK", "HANARE_SPACE_TASKS", "HANARE_SPACE_VERBOSE",
-        "HANARE_SPACE_MAPPINGS"};
+    constexpr std::string_view kNames[] = {"HANARE_NO_BOOTSTRAP",  "HANARE_OS_RELEASE",
+                                           "HANARE_BINARY",        "HANARE_RANK",
+                                           "HANARE_SIZE",          "HANARE_RENDEZVOUS",
+                                           "HANARE_HOST",          "HANARE_SECRET_FD",
+                                           "HANARE_SECRET_FILE",   "HANARE_CC",
+                                           "HANARE_CXX",           "HANARE_FC",
+                                           "HANARE_PYTHON",        "HANARE_COMM_UCX",
+                                           "HANARE_DSM_MEMORY",    "HANARE_DSM_SHARED",
+                                           "HANARE_DSM_REPORT",    "HANARE_SPACE",
+                                           "HANARE_SPACE_TASK",    "HANARE_SPACE_TASKS",
+                                           "HANARE_SPACE_VERBOSE", "HANARE_SPACE_MAPPINGS"};
     constexpr std::string_view kPrefixes[] = {"HANARE_TEST_", "HANARE_STRESS_", "HANARE_FUZZ_",
                                               "HANARE_RUN_"};
     return std::ranges::find(kNames, name) != std::end(kNames) ||

@@ -8,6 +8,8 @@
 
 namespace hanare::dsm {
 
+class Watch;
+
 struct Counters {
     using Count = std::atomic<uint64_t>;
 
@@ -26,6 +28,9 @@ struct Counters {
     Count locks{0};
     Count remote_locks{0};
     Count wait_ns{0};
+
+    // What more is recorded, where a report is wanted (watch.hpp); set before anything is counted.
+    Watch* watch = nullptr;
 
     static void add(Count& count, uint64_t more = 1) noexcept {
         count.fetch_add(more, std::memory_order_relaxed);

@@ -53,4 +53,9 @@ std::optional<uint64_t> Heap::free(uint64_t offset) {
     return bytes;
 }
 
+std::vector<std::pair<uint64_t, uint64_t>> Heap::used() {
+    const std::lock_guard guard(lock_);
+    return {used_.begin(), used_.end()};
+}
+
 }  // namespace hanare::dsm

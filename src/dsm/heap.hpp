@@ -9,6 +9,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace hanare::dsm {
 
@@ -21,6 +23,8 @@ public:
     std::optional<uint64_t> allocate(uint64_t bytes);
     // Bytes of the range; nothing: there is none that begins there.
     std::optional<uint64_t> free(uint64_t offset);
+    // Offsets and bytes of what is allocated now.
+    std::vector<std::pair<uint64_t, uint64_t>> used();
 
 private:
     std::mutex lock_;

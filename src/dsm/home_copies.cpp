@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dsm/home_memory.hpp"
+#include "dsm/watch.hpp"
 #include "sys/memory.hpp"
 #include "sys/signal.hpp"
 
@@ -38,6 +39,7 @@ hanare_status HomeMemory::drop(uint32_t first, uint32_t end) noexcept {
         if (count > 0) {
             sys::unmap_pages(segment_.view(block), size_t{count} * kBlockBytes);
             Counters::add(counters_.invalidated_blocks, count);
+            if (auto* const watch = counters_.watch) watch->note_dropped(block, count);
         }
         for (uint32_t i = 0; i < count; ++i) {
             uint32_t seen = state(block + i).load();
@@ -166,6 +168,9 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
         const uint32_t come = status == HANARE_STATUS_OK ? fetch->count() : 0;
         if (come > 0 && map(run.first, come, true) != 0) status = HANARE_STATUS_SYSTEM;
         Counters::add(counters_.fetched_blocks, status == HANARE_STATUS_OK ? come : 0);
+        if (auto* const watch = counters_.watch; watch != nullptr && come > 0) {
+            watch->note_fetched(run.first, come);
+        }
         for (uint32_t block = run.first; block < run.first + run.count; ++block) {
             if (status == HANARE_STATUS_OK && block < run.first + come) note_fetched(block);
             give_back(block);

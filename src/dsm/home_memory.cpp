@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "dsm/diff.hpp"
+#include "dsm/watch.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::dsm {
@@ -233,6 +234,9 @@ hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
     const uint32_t count = status == HANARE_STATUS_OK ? fetch.count() : 0;
     if (count > 0 && map(block, count, true) != 0) status = HANARE_STATUS_SYSTEM;
     Counters::add(counters_.fetched_blocks, status == HANARE_STATUS_OK ? count : 0);
+    if (auto* const watch = counters_.watch; watch != nullptr && count > 0) {
+        watch->note_fetched(block, count);
+    }
     for (uint32_t i = 0; i < taken; ++i) {
         if (status == HANARE_STATUS_OK && i < count) note_fetched(block + i);
         if (i > 0) give_back(block + i);

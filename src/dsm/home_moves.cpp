@@ -13,6 +13,7 @@
 // new one only, which may not know of that: so it gives one itself (kShared).  Of what the old one
 // has written since its last release, and somebody has a copy, it tells at the next one (kOwed).
 #include "dsm/home_memory.hpp"
+#include "dsm/watch.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::dsm {
@@ -92,6 +93,7 @@ hanare_status HomeMemory::become_home(Fetch& fetch, uint32_t taken, uint32_t rig
         }
     }
     Counters::add(counters_.fetched_blocks, count);
+    if (auto* const watch = counters_.watch) watch->note_fetched(first, count);
     return HANARE_STATUS_OK;
 }
 

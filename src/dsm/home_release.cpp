@@ -7,6 +7,7 @@
 
 #include "dsm/diff.hpp"
 #include "dsm/home_memory.hpp"
+#include "dsm/watch.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::dsm {
@@ -128,6 +129,9 @@ void HomeMemory::add_diff(uint32_t block, uint32_t home) noexcept {
     diff_bytes_[home] += bytes;
     Counters::add(counters_.diffs);
     Counters::add(counters_.diff_bytes, bytes);
+    if (auto* const watch = counters_.watch) {
+        watch->note_diff(block, twins_.of(block), segment_.alias(block), bytes);
+    }
 }
 
 hanare_status HomeMemory::send_diffs() noexcept {

@@ -12,6 +12,7 @@
 
 #include "base/units.hpp"
 #include "dsm/one_node.hpp"
+#include "dsm/watch_report.hpp"
 #include "hook/signals.hpp"
 #include "job/word_wait.hpp"
 #include "sys/process_namespace.hpp"
@@ -51,7 +52,8 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const Settings& settings) {
                               .machine = machine_number(),
                               .processes = sys::process_namespace(),
                               .process = static_cast<uint32_t>(getpid()),
-                              .shares = settings.shares_machine};
+                              .shares = settings.shares_machine,
+                              .reports = !settings.report_path.empty()};
     HANARE_TRY_ASSIGN(const auto all, runtime->gather(own));
     for (size_t task = 0; task < all.size(); ++task) {
         if (all[task].memory_bytes == own.memory_bytes) continue;
@@ -62,6 +64,7 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const Settings& settings) {
     }
     HANARE_TRY(runtime->choose_addresses(own.memory_bytes));
     if (runtime->rank() == 0) runtime->heap_ = std::make_unique<Heap>(own.memory_bytes);
+    if (all[0].reports != 0) HANARE_TRY(runtime->begin_watch());
     running.store(runtime.get(), std::memory_order_release);
     HANARE_TRY(runtime->choose_protocol(all));
     // Nobody asks who does not know its protocol yet.
@@ -95,7 +98,30 @@ Runtime::~Runtime() {
 
 Result<void> Runtime::finish() {
     HANARE_TRY(protocol_->barrier(UINT32_MAX - 1));
+    if (watch_ != nullptr) HANARE_TRY(write_report());
     return group_->barrier(job::kNoDeadline);
+}
+
+// ---- the report
+
+Result<void> Runtime::begin_watch() {
+    HANARE_TRY_ASSIGN(watch_, Watch::make(segment_.blocks()));
+    counters_.watch = watch_.get();
+    if (rank() != 0) return {};
+    HANARE_TRY_ASSIGN(report_, sys::OutputFile::open("HANARE_DSM_REPORT", settings_.report_path));
+    return {};
+}
+
+Result<void> Runtime::write_report() {
+    const WatchedTask task = {.rank = rank(),
+                              .size = size(),
+                              .segment = segment_,
+                              .counters = counters_,
+                              .heap = heap_.get()};
+    HANARE_TRY_ASSIGN(const auto notes, gather_notes(*watch_, task, *group_, job::kNoDeadline));
+    HANARE_TRY_ASSIGN(const auto regions, gather_regions(*watch_, task, *group_, job::kNoDeadline));
+    if (!report_) return {};
+    return report_->replace(watch_report(notes, regions, segment_));
 }
 
 // ---- agreeing
@@ -204,15 +230,27 @@ bool Runtime::receive_fault(int, siginfo_t* info, void* context) noexcept {
     if (runtime == nullptr || info->si_code != BUS_ADRERR) return false;
     const auto* const address = static_cast<const std::byte*>(info->si_addr);
     if (!runtime->segment_.contains(address)) return false;
-    const auto error = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR];
-    return runtime->serve_fault(address, (error & kWriteAccess) != 0);
+    const auto& at = *static_cast<const ucontext_t*>(context);
+    const auto error = at.uc_mcontext.gregs[REG_ERR];
+    return runtime->serve_fault(address, (error & kWriteAccess) != 0, at);
 }
 
-bool Runtime::serve_fault(const std::byte* address, bool write) noexcept {
+bool Runtime::serve_fault(const std::byte* address, bool write, const ucontext_t& at) noexcept {
     HomeProtocol* const home = home_.load(std::memory_order_acquire);
     if (home == nullptr) return false;
     const hanare_status status = home->resolve(address, write);
-    if (status == HANARE_STATUS_OK) return true;
+    if (status == HANARE_STATUS_OK) {
+        if (watch_ != nullptr) {
+            const auto& registers = at.uc_mcontext.gregs;
+            watch_->note_fault(
+                {.block = segment_.block_of(address),
+                 .offset = static_cast<uint32_t>((address - segment_.base()) % kBlockBytes),
+                 .write = write,
+                 .instruction = static_cast<uint64_t>(registers[REG_RIP]),
+                 .stack = reinterpret_cast<const uint64_t*>(registers[REG_RSP])});
+        }
+        return true;
+    }
     telemetry::RawLine line;
     line.text("hanare: shared memory at ").hex(address).text(" cannot be ");
     line.text(write ? "written" : "read").text(": ");

@@ -9,7 +9,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <ucontext.h>
 #include <vector>
 
 #include "base/result.hpp"
@@ -19,10 +22,12 @@
 #include "dsm/protocol.hpp"
 #include "dsm/segment.hpp"
 #include "dsm/waits.hpp"
+#include "dsm/watch.hpp"
 #include "fabric/call_handler.hpp"
 #include "job/communicator.hpp"
 #include "job/group.hpp"
 #include "job/job.hpp"
+#include "sys/output_file.hpp"
 
 namespace hanare::dsm {
 
@@ -33,6 +38,8 @@ public:
         // Whether tasks of one machine have their memory in common.
         bool shares_machine = true;
         int timeout_ms = 30'000;
+        // Where task 0 writes a report at the end (watch_report.hpp); empty: none.
+        std::string report_path;
     };
     static Result<std::unique_ptr<Runtime>> start(const Settings& settings);
     ~Runtime() override;
@@ -63,6 +70,7 @@ private:
         uint64_t processes = 0;  // the namespace in which `process` counts
         uint32_t process = 0;
         uint32_t shares = 0;
+        uint32_t reports = 0;
     };
     // A range of the heap, and how much of its beginning may have been used before.
     struct Range {
@@ -82,7 +90,9 @@ private:
     Result<void> use_home_protocol();
     Result<void> claim_faults();
     static bool receive_fault(int signal_number, siginfo_t* info, void* context) noexcept;
-    bool serve_fault(const std::byte* address, bool write) noexcept;
+    bool serve_fault(const std::byte* address, bool write, const ucontext_t& at) noexcept;
+    Result<void> begin_watch();
+    Result<void> write_report();
 
     Result<Range> ask_heap(uint64_t bytes);
     hanare_status allocate_here(uint64_t bytes, Range& range);
@@ -96,6 +106,8 @@ private:
 
     const Settings settings_;
     Counters counters_;
+    std::unique_ptr<Watch> watch_;
+    std::optional<sys::OutputFile> report_;  // of task 0
     std::unique_ptr<job::Job> job_;
     job::Communicator::Handle communicator_;
     job::Group::Handle group_;

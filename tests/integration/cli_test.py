@@ -109,7 +109,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage(["info", "--blok=1M"], "did you mean '--block'?")
         self.assert_bad_usage(["info", "surplus"], "'surplus'", "; see hanare info --help")
         self.assert_bad_usage(["info", "doctor"], "'doctor'")
-        self.assert_bad_usage(["xyzzy"], "allowed is run, launch, space, server, status, drain, ps, top, report, pool, info, doctor, demo or "
+        self.assert_bad_usage(["xyzzy"], "allowed is run, launch, space, server, status, drain, ps, top, report, dsm-report, pool, info, doctor, demo or "
                               "bench")
         self.assert_bad_usage(["--block", "1M", "info"], "'--block' must come after hanare info")
 

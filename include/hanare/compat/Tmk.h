@@ -12,7 +12,8 @@
  *     Tmk_barrier(0);
  *
  * Link with -ltmk -lhanare.  Programs are started by `hanare launch -n N`, mpirun, srun; alone they
- * are one process, or as many as options behind `--` say: `-n N`, `-f HOSTFILE` (a host per line).
+ * are one process, or as many as options behind `--` say: `-n N`, `-f HOSTFILE` (a host per line;
+ * without -n a process on each).
  *
  * Programs of the time when a barrier took a mask of processors define TMK_BARRIER_TAKES_MASK
  * before they include this; they need -std=gnu89 -fcommon as a rule.
