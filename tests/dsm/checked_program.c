@@ -12,9 +12,12 @@
  *     equal each other whenever a task has the lock;
  *   - tasks write entries of a list of their own, say how many under a lock, and read those of
  *     others as far as they were told: what was written before a release, not only within the
- *     critical section, is seen after the next acquire.
+ *     critical section, is seen after the next acquire;
+ *   - tasks pass a semaphore on, in some order, and read what all before them have written;
+ *   - some tasks meet at a barrier of their own, and read what the others have written before;
+ *   - tasks wait for a condition until all have raised a number, and read what each wrote before.
  * TASK kills itself somewhere in that EPOCH.
- * Prints one line and returns 0, or says the first difference and returns 1; 2: a call failed. */
+ * Prints one line and returns 0, or says the first difference and returns 1. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,6 +40,7 @@ static uint32_t counter_offsets[kLocks][kCounters];
 static uint64_t sums[kLocks];
 static unsigned char *memory;
 static uint64_t *lists;
+static uint64_t *passed; /* a number of each task for each of these, without gaps */
 static uint64_t seed;
 static uint32_t rank;
 static uint32_t size;
@@ -145,6 +149,59 @@ static void read_entries(hanare_dsm *dsm, uint64_t epoch, uint32_t task) {
     }
 }
 
+/* What a task writes in an epoch, before it tells others that it has. */
+enum { kPassed, kMet, kCome, kCount = 3 * kTasksMax };
+static uint64_t passed_value(uint64_t epoch, uint32_t task, int which) {
+    return epoch == 0 ? 0 : mix(seed ^ epoch << 24 ^ task << 4 ^ (uint64_t)which);
+}
+static uint64_t *passed_of(uint32_t task, int which) {
+    return &passed[which * kTasksMax + (int)task];
+}
+static void check_passed(uint64_t epoch, uint32_t task, int which) {
+    const uint64_t wanted = passed_value(epoch, task, which);
+    if (*passed_of(task, which) == wanted) return;
+    differs("what was passed on by task", epoch, task, *passed_of(task, which), wanted);
+}
+
+/* Epochs are counted from 1 here. */
+static void pass_semaphore(hanare_dsm *dsm, uint64_t epoch) {
+    uint64_t state = mix(seed ^ epoch << 40);
+    const uint32_t first = (uint32_t)(draw(&state) % size);
+    const uint32_t place = (rank + size - first) % size;
+    if (place > 0) must(hanare_dsm_semaphore_wait(dsm, rank), "semaphore wait");
+    for (uint32_t i = 0; i < size; ++i) {
+        check_passed(i < place ? epoch : epoch - 1, (first + i) % size, kPassed);
+    }
+    *passed_of(rank, kPassed) = passed_value(epoch, rank, kPassed);
+    if (place + 1 < size) must(hanare_dsm_semaphore_post(dsm, (rank + 1) % size), "post");
+}
+
+static void meet_some(hanare_dsm *dsm, uint64_t epoch) {
+    uint64_t state = mix(seed ^ epoch << 48);
+    uint32_t tasks[kTasksMax];
+    size_t count = 0;
+    int takes_part = 0;
+    for (uint32_t task = 0; task < size; ++task) {
+        if (draw(&state) % 3 == 0) continue;
+        tasks[count++] = task;
+        takes_part |= task == rank;
+    }
+    *passed_of(rank, kMet) = passed_value(epoch, rank, kMet);
+    if (!takes_part) return;
+    must(hanare_dsm_barrier_group(dsm, (uint32_t)(epoch % 3), tasks, count), "group barrier");
+    for (size_t i = 0; i < count; ++i) check_passed(epoch, tasks[i], kMet);
+}
+
+static void await_all(hanare_dsm *dsm, uint64_t epoch) {
+    const uint32_t lock = kLocks + kTasksMax;
+    *passed_of(rank, kCome) = passed_value(epoch, rank, kCome);
+    must(hanare_dsm_lock(dsm, lock), "lock");
+    if (++passed[kCount] == epoch * size) must(hanare_dsm_broadcast(dsm, lock, 5), "broadcast");
+    while (passed[kCount] < epoch * size) must(hanare_dsm_wait(dsm, lock, 5), "wait");
+    must(hanare_dsm_unlock(dsm, lock), "unlock");
+    for (uint32_t task = 0; task < size; ++task) check_passed(epoch, task, kCome);
+}
+
 static void run_epoch(hanare_dsm *dsm, uint64_t epoch) {
     uint64_t common = mix(seed ^ epoch << 32);
     uint64_t own = mix(common ^ (rank + 1));
@@ -187,6 +244,9 @@ static void run_epoch(hanare_dsm *dsm, uint64_t epoch) {
             if (i == kVariables / 2) add_entries(dsm, epoch, 2);
         }
     }
+    pass_semaphore(dsm, epoch + 1);
+    meet_some(dsm, epoch + 1);
+    await_all(dsm, epoch + 1);
     for (; raised[rank][1] > 0; --raised[rank][1]) {
         raise_counters(dsm, (uint32_t)raised[rank][0], epoch);
     }
@@ -206,7 +266,7 @@ int main(int argc, char **argv) {
         killed = strtoull(argv[3], NULL, 10);
         killed_epoch = strtoull(argv[4], NULL, 10);
     }
-    static void *addresses[2];
+    static void *addresses[3];
     hanare_dsm *dsm = NULL;
     must(hanare_dsm_start(NULL, &dsm), "start");
     must(hanare_dsm_rank(dsm, &rank), "rank");
@@ -219,11 +279,16 @@ int main(int argc, char **argv) {
         must(hanare_dsm_allocate(dsm, bytes, &addresses[0]), "allocate");
         must(hanare_dsm_allocate(dsm, size * (kEntries + 1) * sizeof(uint64_t), &addresses[1]),
              "allocate");
+        must(hanare_dsm_allocate(dsm, (kCount + 1) * sizeof(uint64_t), &addresses[2]), "allocate");
+        for (uint32_t task = 0; task < size; ++task) {
+            must(hanare_dsm_semaphore_make(dsm, task, 0), "make");
+        }
         must(hanare_dsm_distribute(dsm, addresses, sizeof addresses), "distribute");
     }
     must(hanare_dsm_barrier(dsm, 1), "barrier");
     memory = addresses[0];
     lists = addresses[1];
+    passed = addresses[2];
     for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
         run_epoch(dsm, epoch);
         must(hanare_dsm_barrier(dsm, (uint32_t)(epoch + 2)), "barrier");
