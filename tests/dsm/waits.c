@@ -186,6 +186,7 @@ static void ring(void) {
 /* Who only passes it on has not read it. */
 static void chain(void) {
     get_shared(1 << 16);
+    if (rank == 0) shared[kPageWords] = 0; /* its home is there */
     must(hanare_dsm_semaphore_make(dsm, rank, 0), "make");
     must(hanare_dsm_barrier(dsm, 1), "barrier");
     if (rank == size - 1) equal(0, shared[kPageWords], "before");
