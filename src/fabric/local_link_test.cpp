@@ -411,14 +411,14 @@ TEST_F(Local, QueuesAreRevokedWhileTheyAreUsed) {
         });
     }
     std::vector<std::byte> room(kMessageBytesMax);
-    const uint64_t end_ns = sys::now_ns() + 20'000 * kNsPerMs;
+    const uint64_t end_ns = sys::now_ns() + 60'000 * kNsPerMs;
     for (int round = 0; round < 200; ++round) {
         // By then they have attached to it.
         const uint32_t before = pushed;
-        while (pushed < before + 50 && sys::now_ns() < end_ns) {
-        }
-        ASSERT_GE(pushed, before + 50);
-        ASSERT_TRUE(regions.revoke(number));
+        while (pushed < before + 50 && sys::now_ns() < end_ns) std::this_thread::yield();
+        const bool is_revoked = pushed >= before + 50 && regions.revoke(number);
+        EXPECT_TRUE(is_revoked) << "round " << round << ", " << pushed - before << " pushed";
+        if (!is_revoked) break;
         size_t bytes = 0;
         Fifo queue(queue_memory.all());
         hanare_status status = HANARE_STATUS_OK;
