@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/process_series.hpp"
 
-#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string>
 
 #include "sys/clock.hpp"
 #include "sys/signal.hpp"
@@ -13,8 +15,21 @@
 namespace hanare::bench {
 namespace {
 
-double seconds(const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+// Fields 14 and 15 of /proc/self/stat, counted from behind the name, which may have spaces.
+void add_processors(ProcessMoment& moment) {
+    const auto text = sys::read_text_file("/proc/self/stat");
+    if (!text) return;
+    const size_t name_end = text->rfind(')');
+    if (name_end == std::string::npos) return;
+    unsigned long long user = 0;
+    unsigned long long system = 0;
+    const int found =
+        std::sscanf(text->c_str() + name_end + 1,
+                    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system);
+    if (found != 2) return;
+    const auto ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
+    moment.user_s = static_cast<double>(user) / ticks_per_s;
+    moment.system_s = static_cast<double>(system) / ticks_per_s;
 }
 
 // "NAME: NUMBER" of /proc/self/io; 0 where the kernel does not tell.
@@ -29,10 +44,7 @@ uint64_t number_of(const std::string& text, const char* name) {
 ProcessMoment now() {
     ProcessMoment moment;
     moment.seconds = static_cast<double>(sys::now_ns()) * 1e-9;
-    rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    moment.user_s = seconds(usage.ru_utime);
-    moment.system_s = seconds(usage.ru_stime);
+    add_processors(moment);
     const auto io = sys::read_text_file("/proc/self/io");
     if (!io) return moment;
     moment.read_bytes = number_of(*io, "read_bytes");

@@ -252,7 +252,7 @@ void add_bench_stencil(CLI::App& bench) {
                         "seconds after which a run is stopped, 1 to 86400 (default 1200)");
     stencil->add_option("--python", flags->python,
                         "an interpreter that has the package devito (default $HANARE_PYTHON, else "
-                        "python3; scripts/bootstrap --bench makes one)");
+                        "python3; scripts/devito_environment makes one)");
     stencil->add_flag("--sweep", flags->sweep,
                       "the paper's scheme by planes of a slab, steps of a pass and levels, in "
                       "memory and out of it");

@@ -340,6 +340,41 @@ def test_folders_that_others_may_write_are_not_used(script, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["hanare"]
 
 
+def test_parents_that_others_may_write_are_not_used(script, tmp_path):
+    parent = tmp_path / "parent"
+    cache = parent / "cache"
+    cache.mkdir(parents=True)
+    folder = cache / "hanare" / "stencils"
+    for mode, is_used in ((0o777, False), (0o775, False), (0o1777, True)):
+        os.chmod(parent, mode)  # who may rename `cache` decides what is in it
+        script(SMALL, "8", environment=environment_with(cache))
+        assert folder.exists() == is_used
+
+
+# With too few addresses for the stack of a thread.
+NO_THREAD = """
+import resource, signal, sys, hanare
+with hanare.Grid((9, 9, 9), memory="16MiB") as grid:
+    if sys.argv[1] == "compile":
+        sys.exit(bool(grid.run(1, "u = u[0,0,1]") is None))
+    grid.plan(1, "u = u[0,0,1]")  # what is needed besides is there
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * 4096
+    resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20), resource.RLIM_INFINITY))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    try:
+        grid.run(1, "u = u[0,0,1]")
+    except (RuntimeError, OSError, MemoryError) as error:
+        print("refused", error)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+"""
+
+
+def test_signals_after_a_thread_that_could_not_start(script):
+    script(NO_THREAD, "compile")
+    assert "refused" in script(NO_THREAD, "run")
+
+
 def test_many_processes_compile_at_once(tmp_path):
     running = [subprocess.Popen([sys.executable, "-c", SMALL, str(number % 2 + 5)],
                                 env=environment_with(tmp_path), stderr=subprocess.PIPE)

@@ -56,7 +56,10 @@ bool makes_sense(const RawHeader& raw) {
         raw.element_bytes == sizeof(double) || raw.element_bytes == sizeof(float);
     const bool is_known = raw.durability == HANARE_DURABILITY_IN_PLACE ||
                           raw.durability == HANARE_DURABILITY_PING_PONG;
-    if (!has_element || !is_known || raw.copy > 1 || raw.is_running > 1) return false;
+    const bool has_boundaries = std::ranges::all_of(
+        raw.boundary, [](uint32_t boundary) { return boundary <= HANARE_BOUNDARY_PERIODIC; });
+    if (!has_element || !is_known || !has_boundaries || raw.copy > 1 || raw.is_running > 1)
+        return false;
     // In place there is one copy.
     if (raw.durability == HANARE_DURABILITY_IN_PLACE && raw.copy != 0) return false;
     if (raw.field_count < 1 || raw.field_count > kFieldsMax) return false;
@@ -92,6 +95,15 @@ void encode(const FileHeader& header, std::span<std::byte> page) {
     }
     raw.checksum = checksum_of(raw);
     std::memset(page.data(), 0, page.size());
+    std::memcpy(page.data(), &raw, sizeof raw);
+}
+
+void make_plausible(std::span<std::byte> page) {
+    RawHeader raw = {};
+    std::memcpy(&raw, page.data(), sizeof raw);
+    std::memcpy(raw.magic, kMagic, sizeof kMagic);
+    raw.version = kVersion;
+    raw.checksum = checksum_of(raw);
     std::memcpy(page.data(), &raw, sizeof raw);
 }
 

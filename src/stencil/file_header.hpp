@@ -37,4 +37,7 @@ void encode(const FileHeader& header, std::span<std::byte> page);
 // CORRUPT: it is none, or was cut off; NOT_SUPPORTED: of another version.
 Result<FileHeader> decode(std::span<const std::byte> page);
 
+// Puts magic, version and checksum right, whatever else is in the page (for tests of decode()).
+void make_plausible(std::span<std::byte> page);
+
 }  // namespace hanare::stencil

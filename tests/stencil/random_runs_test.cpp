@@ -193,6 +193,7 @@ hanare_status Case::create() {
         options.io = static_cast<hanare_grid_io>(draw_.between(0, 4));
         if (model_.is_simple() && draw_.one_in(2)) {
             options.method = static_cast<hanare_method>(draw_.between(1, 2));
+            options.durability = HANARE_DURABILITY_IN_PLACE;
         }
     }
     method_ = options.method;
