@@ -91,6 +91,7 @@ std::vector<ProcessMoment> ProcessSeries::end() {
     const ProcessMoment last = since_begin();
     is_over_ = true;
     thread_.join();
+    while (moments_.back().seconds > last.seconds) moments_.pop_back();
     moments_.push_back(last);
     return std::move(moments_);
 }
