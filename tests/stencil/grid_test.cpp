@@ -331,6 +331,37 @@ TEST_F(GridTest, EachPassReadsAndWritesTheFieldsOnce) {
               1.04 * static_cast<double>(found.minimal_bytes));
 }
 
+// Values for each part of a row and not for each cell, which would all be looked at again.
+TEST_F(GridTest, ReductionsInTwoDimensionsTakeLittle) {
+    hanare_grid_options given = {};
+    given.struct_size = sizeof given;
+    given.dimensions = 2;
+    given.shape[0] = 2000;
+    given.shape[1] = 20'000;
+    given.memory_bytes = 256u << 20;
+    given.place = HANARE_PLACE_FILE;
+    given.directory = directory_.path().c_str();
+    ASSERT_EQ(create(given), HANARE_STATUS_OK) << last_error();
+    hanare_stencil_stage stage = stencil_.get()->stages[0];
+    hanare_stencil stencil = {sizeof stencil, &stage, nullptr, 1, 0};
+    hanare_grid_run_options run = run_options();
+    run.steps_per_pass = 8;
+    run.window_planes = 16;
+    uint64_t bytes[2] = {};
+    const hanare_reduction reduction = HANARE_REDUCTION_MAX;
+    for (uint32_t count = 0; count < 2; ++count) {
+        stage.reductions = &reduction;
+        stage.reduction_count = count;
+        hanare_grid_statistics planned = {};
+        planned.struct_size = sizeof planned;
+        ASSERT_EQ(hanare_grid_plan(grid_.get(), 8, &stencil, &run, &planned), HANARE_STATUS_OK)
+            << last_error();
+        bytes[count] = planned.window_bytes;
+    }
+    EXPECT_GT(bytes[1], bytes[0]);
+    EXPECT_LT(bytes[1], bytes[0] + bytes[0] / 2);
+}
+
 TEST_F(GridTest, FieldsHaveNames) {
     Model model = heat({10, 10, 10});
     model.kinds.push_back(HANARE_FIELD_CONSTANT);
