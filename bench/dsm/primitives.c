@@ -166,15 +166,16 @@ static void measure_stencil(void) {
     must(hanare_dsm_count(dsm, &after), "count");
     const double count = kIterations - kWarm;
     if (rank != 0) return;
-    printf("name=stencil us=%.1f read_faults=%.2f write_faults=%.2f fetched=%.2f messages=%.2f "
-           "bytes=%.0f barrier_messages=%.2f barrier_bytes=%.0f\n",
-           (now_us() - begun) / count, (double)(after.read_faults - before.read_faults) / count,
-           (double)(after.write_faults - before.write_faults) / count,
-           (double)(after.fetched_blocks - before.fetched_blocks) / count,
-           (double)(after.messages - before.messages) / count,
-           (double)(after.message_bytes - before.message_bytes) / count,
-           (double)(after.barrier_messages - before.barrier_messages) / count,
-           (double)(after.barrier_bytes - before.barrier_bytes) / count);
+    printf(
+        "name=stencil us=%.1f read_faults=%.2f write_faults=%.2f fetched=%.2f messages=%.2f "
+        "bytes=%.0f barrier_messages=%.2f barrier_bytes=%.0f\n",
+        (now_us() - begun) / count, (double)(after.read_faults - before.read_faults) / count,
+        (double)(after.write_faults - before.write_faults) / count,
+        (double)(after.fetched_blocks - before.fetched_blocks) / count,
+        (double)(after.messages - before.messages) / count,
+        (double)(after.message_bytes - before.message_bytes) / count,
+        (double)(after.barrier_messages - before.barrier_messages) / count,
+        (double)(after.barrier_bytes - before.barrier_bytes) / count);
 }
 
 int main(void) {

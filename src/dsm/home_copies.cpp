@@ -9,6 +9,7 @@
 #include "dsm/home_memory.hpp"
 #include "dsm/watch.hpp"
 #include "sys/memory.hpp"
+#include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::dsm {

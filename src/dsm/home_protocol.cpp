@@ -99,16 +99,9 @@ hanare_status HomeProtocol::release() {
 
 hanare_status HomeProtocol::acquire(uint32_t from, std::span<const uint64_t> known) {
     const std::lock_guard guard(learning_);
-    if (!may_be_known(known)) return HANARE_STATUS_CORRUPT;
+    if (!notices_.may_be_known(known)) return HANARE_STATUS_CORRUPT;
     const hanare_status status = read_logs(from, known);
     return status == HANARE_STATUS_OK ? heed(known) : status;
-}
-
-// Whole runs; and nobody knows more of this task than it has said.
-bool HomeProtocol::may_be_known(std::span<const uint64_t> known) const noexcept {
-    const auto is_whole = [](uint64_t position) { return position % sizeof(Run) == 0; };
-    return std::ranges::all_of(known, is_whole) &&
-           known[peers_.rank()] <= notices_.position(peers_.rank());
 }
 
 void HomeProtocol::note_runs(std::span<const uint64_t> known, RunList& runs) const noexcept {
@@ -121,25 +114,6 @@ void HomeProtocol::note_runs(std::span<const uint64_t> known, RunList& runs) con
             read_runs(notices_.pieces(task, begin, known[task] - begin), runs);
         }
     }
-}
-
-// False: the message does not have all that is new here.
-bool HomeProtocol::copy_logs(std::span<const Said> said, std::span<const std::byte> logs) noexcept {
-    for (uint32_t task = 0; task < peers_.size(); ++task) {
-        const uint64_t known_here = notices_.position(task);
-        const auto [position, begin] = said[task];
-        if (position < begin || position - begin > logs.size()) return false;
-        const auto log = logs.first(position - begin);
-        logs = logs.subspan(log.size());
-        if (position <= known_here) continue;
-        if (known_here < begin) return false;
-        const auto news = log.subspan(known_here - begin);
-        notices_.prepare(task, position);
-        const auto pieces = notices_.pieces(task, known_here, news.size());
-        std::memcpy(pieces.first.data(), news.data(), pieces.first.size());
-        std::memcpy(pieces.second.data(), news.data() + pieces.first.size(), pieces.second.size());
-    }
-    return true;
 }
 
 // What this task's logs have up to there counts from now on: first the copies go.
@@ -238,8 +212,8 @@ Result<void> HomeProtocol::pass_round(uint32_t round, uint32_t id, bool& is_wron
     const size_t head_bytes = sizeof head + tasks * sizeof(Said);
     const std::span<const std::byte> logs(place + head_bytes, kMailBarrierBytes - head_bytes);
     const std::lock_guard guard(learning_);
-    if (!may_be_known(known_)) return failed("barrier", HANARE_STATUS_CORRUPT);
-    const bool has_come = head.has_logs != 0 && copy_logs(said_, logs);
+    if (!notices_.may_be_known(known_)) return failed("barrier", HANARE_STATUS_CORRUPT);
+    const bool has_come = head.has_logs != 0 && notices_.take_in(said_, logs);
     hanare_status status = has_come ? HANARE_STATUS_OK : read_logs(from, known_);
     if (status == HANARE_STATUS_OK) status = heed(known_);
     if (status != HANARE_STATUS_OK) return failed("barrier", status);

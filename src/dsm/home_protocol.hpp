@@ -51,12 +51,6 @@ public:
                          std::span<std::byte> room, size_t& bytes);
 
 private:
-    // What a message says of each task: how far the sender knows its log, and from where on the
-    // message has that.
-    struct Said {
-        uint64_t position = 0;
-        uint64_t begin = 0;
-    };
     // At the beginning of a barrier's message; what it says of all tasks follows, and then what was
     // added to their logs since the last barrier, unless that is too long.
     struct BarrierHead {
@@ -73,11 +67,9 @@ private:
 
     hanare_status release();
     hanare_status acquire(uint32_t from, std::span<const uint64_t> known);
-    bool may_be_known(std::span<const uint64_t> known) const noexcept;
     hanare_status read_logs(uint32_t from, std::span<const uint64_t> known) noexcept;
     hanare_status read_log(uint32_t from, uint32_t task, uint64_t position) noexcept;
     void note_runs(std::span<const uint64_t> known, RunList& runs) const noexcept;
-    bool copy_logs(std::span<const Said> said, std::span<const std::byte> logs) noexcept;
     hanare_status heed(std::span<const uint64_t> known) noexcept;
     Result<void> pass_round(uint32_t round, uint32_t id, bool& is_wrong);
     void add_others(uint32_t first, std::vector<uint32_t>& tasks) const;

@@ -45,6 +45,29 @@ void Notices::append(std::span<const Run> runs) noexcept {
     extend(rank_, at);
 }
 
+bool Notices::may_be_known(std::span<const uint64_t> known) const noexcept {
+    const auto is_whole = [](uint64_t position) { return position % sizeof(Run) == 0; };
+    return std::ranges::all_of(known, is_whole) && known[rank_] <= position(rank_);
+}
+
+bool Notices::take_in(std::span<const Said> said, std::span<const std::byte> logs) noexcept {
+    for (uint32_t task = 0; task < size_; ++task) {
+        const uint64_t known_here = position(task);
+        const auto [position, begin] = said[task];
+        if (position < begin || position - begin > logs.size()) return false;
+        const auto log = logs.first(position - begin);
+        logs = logs.subspan(log.size());
+        if (position <= known_here) continue;
+        if (known_here < begin) return false;
+        const auto news = log.subspan(known_here - begin);
+        prepare(task, position);
+        const auto parts = pieces(task, known_here, news.size());
+        std::memcpy(parts.first.data(), news.data(), parts.first.size());
+        std::memcpy(parts.second.data(), news.data() + parts.first.size(), parts.second.size());
+    }
+    return true;
+}
+
 void Notices::fill_with_all(uint32_t task, uint64_t from, uint64_t bytes) noexcept {
     for (uint64_t at = from; at < from + bytes; at += sizeof kAllBlocks) {
         std::memcpy(pieces(task, at, sizeof kAllBlocks).first.data(), &kAllBlocks,

@@ -22,6 +22,13 @@
 
 namespace hanare::dsm {
 
+// What a message says of each task: how far the sender knows its log, and from where on the message
+// has that.
+struct Said {
+    uint64_t position = 0;
+    uint64_t begin = 0;
+};
+
 class Notices {
 public:
     static constexpr uint64_t kRingBytes = 1u << 20;
@@ -51,6 +58,12 @@ public:
     void extend(uint32_t task, uint64_t position) noexcept {
         positions_[task].store(position, std::memory_order_release);
     }
+
+    // Whether a peer may have these positions: whole runs; and nobody knows more of this task than
+    // it has said.
+    bool may_be_known(std::span<const uint64_t> known) const noexcept;
+    // Copies what a message brings behind what is known.  False: it does not have all that is new.
+    bool take_in(std::span<const Said> said, std::span<const std::byte> logs) noexcept;
 
     // Instead of what could not be read: all blocks, wherever somebody begins to read there.
     void fill_with_all(uint32_t task, uint64_t from, uint64_t bytes) noexcept;

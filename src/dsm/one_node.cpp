@@ -4,7 +4,7 @@
 #include "job/word_wait.hpp"
 #include "sys/clock.hpp"
 #include "sys/lock.hpp"
-#include "sys/thread_state.hpp"
+#include "sys/own_thread_id.hpp"
 
 namespace hanare::dsm {
 namespace {
@@ -42,7 +42,7 @@ Result<void> OneNode::check_not_lost() const {
 }
 
 bool OneNode::has(uint32_t lock) const noexcept {
-    return holders_[lock].load(std::memory_order_relaxed) == sys::current_thread_id();
+    return holders_[lock].load(std::memory_order_relaxed) == sys::own_thread_id();
 }
 
 Result<void> OneNode::wait(std::atomic<uint32_t>& word, uint32_t seen, uint32_t awaited) {
@@ -85,7 +85,7 @@ Result<void> OneNode::barrier(uint32_t id) {
 }
 
 Result<void> OneNode::lock(uint32_t lock) {
-    const uint32_t thread = sys::current_thread_id();
+    const uint32_t thread = sys::own_thread_id();
     if (has(lock)) {
         return fail(HANARE_STATUS_BUSY, "lock %u: this thread has it already", lock);
     }

@@ -38,9 +38,9 @@ public:
     void clear() noexcept { count_ = 0; }
 
     void add(Run run) noexcept {
-        if (run.count == 0) return;
         // Whoever says so may say anything.
         run.count = std::min(run.count, UINT32_MAX - run.first);
+        if (run.count == 0) return;
         if (count_ > 0 && items()[count_ - 1].first + items()[count_ - 1].count == run.first &&
             run.count <= UINT32_MAX - run.first) {
             items()[count_ - 1].count += run.count;

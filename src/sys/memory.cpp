@@ -122,10 +122,6 @@ int unmap_pages(void* address, size_t bytes) noexcept {
     return advise(address, bytes, MADV_DONTNEED);
 }
 
-int remove_pages(void* address, size_t bytes) noexcept {
-    return advise(address, bytes, MADV_REMOVE);
-}
-
 int protect(void* address, size_t bytes, int protection) noexcept {
     if (const int injected = inject::next_errno(inject::Call::kProtect); injected > 0) {
         return injected;

@@ -70,10 +70,6 @@ int advise(void* address, size_t bytes, int advice) noexcept;
 // Async-signal-safe.
 int unmap_pages(void* address, size_t bytes) noexcept;
 
-// Makes holes of whole pages of a shared mapping's file: zeros that take no memory.  Returns 0 or
-// an errno value.  Async-signal-safe.
-int remove_pages(void* address, size_t bytes) noexcept;
-
 // mprotect(2) with PROT_* values; returns 0 or an errno value.  Async-signal-safe.
 int protect(void* address, size_t bytes, int protection) noexcept;
 

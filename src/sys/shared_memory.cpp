@@ -86,6 +86,10 @@ int copy_from_file(int file, uint64_t offset, std::byte* memory, size_t bytes) n
     return error;
 }
 
+int remove_pages(std::byte* memory, size_t bytes) noexcept {
+    return advise(memory, bytes, MADV_REMOVE);
+}
+
 Result<FileDescriptor> reopen_read_only(const FileDescriptor& file) {
     const std::string path = "/proc/self/fd/" + std::to_string(file.number());
     FileDescriptor again(above_standard(open(path.c_str(), O_RDONLY | O_CLOEXEC)));

@@ -23,6 +23,10 @@ Result<void> map_shared(const Mapping& mapping, const FileDescriptor& file);
 // Async-signal-safe.
 int copy_from_file(int file, uint64_t offset, std::byte* memory, size_t bytes) noexcept;
 
+// Makes holes of whole pages of a mapping of the file.  Returns 0 or an errno value.
+// Async-signal-safe.
+int remove_pages(std::byte* memory, size_t bytes) noexcept;
+
 // Another descriptor of the file that does not allow to write, also not by a mapping.
 Result<FileDescriptor> reopen_read_only(const FileDescriptor& file);
 

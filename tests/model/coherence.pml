@@ -9,7 +9,7 @@
 // Homes move to who writes (src/dsm/home_moves.cpp), MOVES times for each block: first the old one loses
 // it, then the data comes; who asks between asks on.
 //
-// ONE_LOCK, ONE_BLOCK: less is left open.  NESTED: a task that writes a word under one lock and reads one
+// ONE_LOCK, ONE_BLOCK, ONLY0 to ONLY2 (a task's only word): less is left open.  NESTED: a task that writes a word under one lock and reads one
 // of the same block under another within that, so that it drops a copy that it has written to.
 //
 // Checked: whoever has a lock, and everybody after the barrier, reads what was written last; no
@@ -38,6 +38,24 @@
 #define LOG 6
 #define NOBODY 9
 #define ROUNDS 2
+
+// Which tasks may choose.
+#ifdef ONLY0
+#define OPEN0 0
+#else
+#define OPEN0 1
+#endif
+#ifdef ONLY1
+#define OPEN1 0
+#else
+#define OPEN1 1
+#endif
+#ifdef ONLY2
+#define OPEN2 0
+#else
+#define OPEN2 1
+#endif
+#define IS_OPEN(t) ((t) == 0 -> OPEN0 : ((t) == 1 -> OPEN1 : OPEN2))
 
 #ifndef MOVES
 #define MOVES 0
@@ -445,12 +463,21 @@ proctype task(byte me; byte ops) {
             unlock(1)
         :: else ->
             if
-            :: v = 0
+#ifdef ONLY0
+            :: atomic { me == 0 -> v = ONLY0 }
+#endif
+#ifdef ONLY1
+            :: atomic { me == 1 -> v = ONLY1 }
+#endif
+#ifdef ONLY2
+            :: atomic { me == 2 -> v = ONLY2 }
+#endif
+            :: atomic { IS_OPEN(me) -> v = 0 }
 #ifndef ONE_LOCK
-            :: v = 1
+            :: atomic { IS_OPEN(me) -> v = 1 }
 #endif
 #ifndef ONE_BLOCK
-            :: v = 2
+            :: atomic { IS_OPEN(me) -> v = 2 }
 #endif
             fi;
             l = LOCK(v);

@@ -52,7 +52,7 @@ PROTOCOL = {
     "coherence-other-tasks": ("coherence", "OPS0=0"),
     "coherence-nested": ("coherence", "NESTED=1 ONE_BLOCK"),
     "coherence-moves": ("coherence", "MOVES=1 OPS2=0 ONE_BLOCK"),
-    "coherence-moves-twice": ("coherence", "MOVES=2 ONE_LOCK ONE_BLOCK OPS2=2"),
+    "coherence-moves-twice": ("coherence", "MOVES=2 ONE_LOCK ONE_BLOCK"),
     "coherence-one-word": ("coherence", "ONE_LOCK ONE_BLOCK OPS2=2"),
 }
 MUTANTS = {
@@ -87,7 +87,7 @@ MUTANTS = {
                               "BUG_HOLDER_S_NOTICES_ONLY ONE_LOCK ONE_BLOCK OPS2=2"),
     "coherence-handed-while-held": ("coherence", "BUG_HANDED_WHILE_HELD"),
     "coherence-moved-unshared": ("coherence", "BUG_MOVED_UNSHARED MOVES=1 ONE_BLOCK OPS2=2"),
-    "coherence-not-owed": ("coherence", "BUG_NOT_OWED MOVES=1 ONE_BLOCK OPS1=2"),
+    "coherence-not-owed": ("coherence", "BUG_NOT_OWED MOVES=1 ONE_BLOCK ONLY0=0 ONLY1=1 OPS2=2"),
     "coherence-moved-mapped": ("coherence", "BUG_MOVED_MAPPED MOVES=1 ONE_BLOCK"),
     "coherence-moved-early": ("coherence", "BUG_MOVED_EARLY MOVES=1 ONE_LOCK ONE_BLOCK"),
     "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
@@ -95,7 +95,9 @@ MUTANTS = {
 }
 # Together some minutes.
 LONG = {"coherence-other-tasks", "coherence-nested", "coherence-one-word", "coherence-noted-late",
-        "coherence-notice-first", "coherence-no-early-notice", "coherence-holder-only"}
+        "coherence-notice-first", "coherence-no-early-notice", "coherence-holder-only",
+        "coherence-moves-twice", "coherence-moved-unshared", "coherence-moved-mapped",
+        "coherence-not-owed"}
 # Searches of these take longer than compiling them with optimisation.
 OPTIMISED = {"coherence"}
 
