@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks block.pml, coherence.pml, reading.pml, region.pml and sparse.pml with Spin: no error in the
-# protocol, an error in every mutant.
+# Checks block.pml, coherence.pml, reading.pml, region.pml, sparse.pml and waits.pml with Spin: no error
+# in the protocol, an error in every mutant.
 # Works in a temporary directory, which goes away with it.  Exit status 77: a tool is missing.
 #
 # run.py [--list] [--all] [NAME...]     NAME: only these cases; without --all not those that take minutes
@@ -54,6 +54,10 @@ PROTOCOL = {
     "coherence-moves": ("coherence", "MOVES=1 OPS2=0 ONE_BLOCK"),
     "coherence-moves-twice": ("coherence", "MOVES=2 ONE_LOCK ONE_BLOCK"),
     "coherence-one-word": ("coherence", "ONE_LOCK ONE_BLOCK OPS2=2"),
+    "waits-signal": ("waits", "CONDITION"),
+    "waits-broadcast": ("waits", "CONDITION BROADCAST"),
+    "waits-semaphores": ("waits", ""),
+    "waits-chain": ("waits", "CHAIN"),
 }
 MUTANTS = {
     "no-compare": ("block", "BUG_NO_COMPARE NF=1 OPS0=2"),
@@ -90,6 +94,12 @@ MUTANTS = {
     "coherence-not-owed": ("coherence", "BUG_NOT_OWED MOVES=1 ONE_BLOCK ONLY0=0 ONLY1=1 OPS2=2"),
     "coherence-moved-mapped": ("coherence", "BUG_MOVED_MAPPED MOVES=1 ONE_BLOCK"),
     "coherence-moved-early": ("coherence", "BUG_MOVED_EARLY MOVES=1 ONE_LOCK ONE_BLOCK"),
+    "waits-unlock-first": ("waits", "BUG_UNLOCK_FIRST CONDITION"),
+    "waits-signal-cleared-late": ("waits", "BUG_CAME_CLEARED_LATE CONDITION"),
+    "waits-look-once": ("waits", "BUG_LOOK_ONCE CONDITION"),
+    "waits-post-cleared-late": ("waits", "BUG_CAME_CLEARED_LATE"),
+    "waits-own-position": ("waits", "BUG_OWN_POSITION CHAIN"),
+    "waits-last-post": ("waits", "BUG_LAST_POST"),
     "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
     "closing-after-leave": ("region", "BUG_CLOSING_AFTER_LEAVE"),
 }
