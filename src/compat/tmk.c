@@ -96,9 +96,9 @@ static struct options read_options(int argc, char **argv, int *end) {
     return options;
 }
 
+/* As the library finds a job; a batch script of Slurm is no task of one, and starts them itself. */
 static bool is_launched(void) {
-    static const char *const kVariables[] = {"HANARE_RANK", "PMIX_RANK", "PMI_RANK",
-                                             "SLURM_PROCID"};
+    static const char *const kVariables[] = {"HANARE_RANK", "PMIX_RANK", "PMI_FD", "SLURM_STEP_ID"};
     for (size_t i = 0; i < sizeof kVariables / sizeof kVariables[0]; ++i) {
         if (getenv(kVariables[i]) != NULL) return true;
     }

@@ -53,6 +53,14 @@ class OtherLaunchers(launch_test.Base, Programs):
         self.check(self.run_with, "mpiexec.mpich", "-n", str(TASKS))
 
 
+    def test_program_of_treadmarks_in_a_batch_script(self):
+        batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_JOB_ID": "1"}
+        done = self.run_with(PROGRAMS / "tmk_sum", "1000", "--", "-n", str(TASKS),
+                             HANARE_BINARY=HANARE, **batch)
+        self.assertEqual((done.returncode, done.stdout), (0, f"{TASKS} processes: 499500\n"),
+                         done.stderr)
+
+
 class Slurm(launch_test.Slurm, Programs):
     # Not again what is tested there.
     test_rendezvous_of_the_first_task = test_pmi1_of_the_plug_in = test_without_a_secret = None
