@@ -14,8 +14,8 @@ os.environ.setdefault("DEVITO_LANGUAGE", "openmp")
 os.environ.setdefault("DEVITO_LOGGING", "ERROR")
 job = json.loads(sys.argv[1])
 os.environ["OMP_NUM_THREADS"] = str(job["threads"])
-import numpy as np
 import devito
+import numpy as np
 nz, ny, nx = job["z"], job["y"], job["x"]
 steps = job["steps"]
 
