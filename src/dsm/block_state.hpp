@@ -37,6 +37,10 @@ struct BlockState {
     static constexpr uint32_t kOwed = 1u << 11;
     static constexpr uint32_t kFixed = 1u << 12;
     static constexpr uint32_t kWasHome = 1u << 13;
+    // Of a block that is at home here, instead of kFixed: it is written to, and fetched again by
+    // who reads it, in turns.  So it is protected as soon as it is released, and what is fetched
+    // then needs no second notice.
+    static constexpr uint32_t kInTurns = kFixed;
     // How often it has moved, as its home knows.
     static constexpr uint32_t kMovesShift = 14;
     static constexpr uint32_t kMovesMax = 3;

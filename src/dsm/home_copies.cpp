@@ -116,9 +116,9 @@ void HomeMemory::trim() noexcept {
 
 // ---- what is needed in each epoch
 
-// What was fetched since the last time and is absent now, was needed in the last epoch and changed:
-// it is fetched before it is missed, all of it at once.  Now and then it is not, to see what is
-// still needed.
+// What was fetched and is absent now, was needed and changed: it is fetched before it is missed,
+// all of it at once.  What is there still may be dropped next time; some of it is remembered.  Now
+// and then all is left out, to see what is still needed.
 hanare_status HomeMemory::refresh() noexcept {
     const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
@@ -126,9 +126,10 @@ hanare_status HomeMemory::refresh() noexcept {
     for (const uint32_t block : fetched) state(block).fetch_and(~State::kFetched);
     if (++refreshes_ % kRefreshPauses == 0) fetched = {};
     hanare_status first = HANARE_STATUS_OK;
+    uint32_t remembered = 0;
     while (!fetched.empty()) {
         size_t used = 0;
-        const hanare_status status = fetch_again(fetched, used);
+        const hanare_status status = fetch_again(fetched, used, remembered);
         if (first == HANARE_STATUS_OK) first = status;
         fetched = fetched.subspan(used);
     }
@@ -137,7 +138,8 @@ hanare_status HomeMemory::refresh() noexcept {
 }
 
 // As many of them as one time allows: the first `used`.
-hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t& used) noexcept {
+hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t& used,
+                                      uint32_t& remembered) noexcept {
     std::array<std::optional<Fetch>, kFetchesAtOnce> fetches;
     size_t count = 0;
     for (used = 0; used < fetched.size(); ++used) {
@@ -145,6 +147,8 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
         uint32_t seen = 0;
         if (!try_take(block, seen)) continue;
         if (State::rights(seen) != State::kAbsent || (seen & State::kHomeHere) != 0) {
+            const bool is_copy = (seen & State::kHomeHere) == 0;
+            if (is_copy && remembered++ < kRememberedMax) remember(block);
             give_back(block);
             continue;
         }

@@ -149,7 +149,12 @@ void HomeMemory::finish(uint32_t block, uint32_t rights) noexcept {
 }
 
 void HomeMemory::note_fetched(uint32_t block) noexcept {
-    const uint32_t before = state(block).fetch_or(State::kRead | State::kFetched);
+    state(block).fetch_or(State::kRead);
+    remember(block);
+}
+
+void HomeMemory::remember(uint32_t block) noexcept {
+    const uint32_t before = state(block).fetch_or(State::kFetched);
     if ((before & State::kFetched) == 0) fetched_.add(block);
 }
 
@@ -167,11 +172,16 @@ hanare_status HomeMemory::write_with_twin(uint32_t block) noexcept {
     return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
 }
 
-// Of which nobody has a copy, those behind it come along: nothing will be said of them.
+// Of which nobody has a copy, those behind it come along: nothing will be said of them.  So do
+// those that have been written to and read in turns as this one.
 hanare_status HomeMemory::make_writable_here(uint32_t block, uint32_t seen) noexcept {
     uint32_t count = 1;
     if ((seen & State::kShared) == 0) count += take_neighbours(block, seen, kFetchWindowMax);
-    for (uint32_t i = 0; i < count; ++i) note_write(block + i);
+    for (uint32_t i = 0; i < count; ++i) {
+        note_write(block + i);
+        // Nobody has fetched it again.
+        if ((seen & State::kShared) == 0) state(block + i).fetch_and(~State::kInTurns);
+    }
     const int error =
         userfault_.write_protect(segment_.view(block), size_t{count} * kBlockBytes, false);
     for (uint32_t i = 0; i < count; ++i) {

@@ -86,6 +86,8 @@ private:
     static constexpr uint32_t kMoveWindowMax = 32;
     static constexpr uint32_t kRefreshPauses = 16;
     static constexpr uint32_t kFetchesAtOnce = 64;
+    // Looking at that many takes some microseconds.
+    static constexpr uint32_t kRememberedMax = 1024;
     // Of how many copies that were dropped the memory is kept, since they come again: 64 MiB.
     static constexpr uint32_t kDroppedMax = 16 * 1024;
 
@@ -140,6 +142,8 @@ private:
     void finish(uint32_t block, uint32_t rights) noexcept;
     // It was fetched; others wait for it still.
     void note_fetched(uint32_t block) noexcept;
+    // For refresh().
+    void remember(uint32_t block) noexcept;
     hanare_status map_again(uint32_t block, uint32_t rights) noexcept;
 
     void close_served(std::span<uint32_t> served, RunList& changed) noexcept;
@@ -159,7 +163,8 @@ private:
     hanare_status send(uint32_t home, std::span<const std::byte> diffs) noexcept;
     hanare_status send_part(uint32_t home, std::span<const std::byte> diffs,
                             HomeAnswer& answer) noexcept;
-    hanare_status fetch_again(std::span<const uint32_t> fetched, size_t& used) noexcept;
+    hanare_status fetch_again(std::span<const uint32_t> fetched, size_t& used,
+                              uint32_t& remembered) noexcept;
 
     Segment& segment_;
     Peers& peers_;

@@ -67,7 +67,7 @@ hanare_status HomeMemory::become_home(Fetch& fetch, uint32_t taken, uint32_t rig
             do {
                 next = seen | ((grant & Grant::kRefused) != 0 ? State::kFixed : 0);
                 if (!is_moved) continue;
-                next = State::with_home(seen, peers_.rank(), true);
+                next = State::with_home(seen & ~State::kInTurns, peers_.rank(), true);
                 next = State::with_moves(next, grant >> Grant::kMovesShift & State::kMovesMax);
                 next |= State::kShared;
             } while (!state(block).compare_exchange_weak(seen, next));
@@ -160,8 +160,8 @@ void HomeMemory::give_away(uint32_t first, uint32_t count, uint32_t task) noexce
         uint32_t seen = state(block).load();
         uint32_t next = 0;
         do {
-            constexpr uint32_t kGone =
-                State::kRights | State::kBusy | State::kDirty | State::kShared | State::kServed;
+            constexpr uint32_t kGone = State::kRights | State::kBusy | State::kDirty |
+                                       State::kShared | State::kServed | State::kInTurns;
             next = State::with_home(seen & ~kGone, task, false) | State::kWasHome;
             // It is in a list, of those that were written to or of those that were served.
             const bool is_owed =

@@ -65,6 +65,7 @@ void HomeMemory::close_served_run(uint32_t first, uint32_t count, RunList& chang
             next = seen & ~(State::kBusy | State::kServed | State::kOwed);
             if (State::rights(seen) != State::kAbsent) {
                 next = State::with_rights(next & ~(State::kShared | State::kDirty), State::kRead);
+                if ((seen & State::kDirty) != 0) next |= State::kInTurns;
             }
         } while (!state(block).compare_exchange_weak(seen, next));
         if (State::rights(seen) != State::kAbsent || (seen & State::kOwed) != 0) {
@@ -100,11 +101,16 @@ void HomeMemory::close_dirty(std::span<uint32_t> dirty, RunList& changed) noexce
             }
             // All copies get the notice, so that nothing has to be recorded any more; but for those
             // that went away by now, which are in the other list.
+            const bool is_in_turns =
+                (seen & State::kInTurns) != 0 && State::rights(seen) != State::kAbsent;
+            if (is_in_turns && forbid_writes(block, 1) != 0) note_failure(HANARE_STATUS_SYSTEM);
             uint32_t next = 0;
             seen = state(block).load();
             do {
                 next = seen & ~(State::kBusy | State::kDirty);
                 if ((seen & State::kServed) == 0) next &= ~State::kShared;
+                if (is_in_turns) next = State::with_rights(next, State::kRead);
+                next |= State::kInTurns;
             } while (!state(block).compare_exchange_weak(seen, next));
         }
     }

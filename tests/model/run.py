@@ -91,23 +91,23 @@ MUTANTS = {
                               "BUG_HOLDER_S_NOTICES_ONLY ONE_LOCK ONE_BLOCK OPS2=2"),
     "coherence-handed-while-held": ("coherence", "BUG_HANDED_WHILE_HELD"),
     "coherence-moved-unshared": ("coherence", "BUG_MOVED_UNSHARED MOVES=1 ONE_BLOCK OPS2=2"),
-    "coherence-not-owed": ("coherence", "BUG_NOT_OWED MOVES=1 ONE_BLOCK ONLY0=0 ONLY1=1 OPS2=2"),
-    "coherence-moved-mapped": ("coherence", "BUG_MOVED_MAPPED MOVES=1 ONE_BLOCK"),
-    "coherence-moved-early": ("coherence", "BUG_MOVED_EARLY MOVES=1 ONE_LOCK ONE_BLOCK"),
     "waits-unlock-first": ("waits", "BUG_UNLOCK_FIRST CONDITION"),
     "waits-signal-cleared-late": ("waits", "BUG_CAME_CLEARED_LATE CONDITION"),
     "waits-look-once": ("waits", "BUG_LOOK_ONCE CONDITION"),
     "waits-post-cleared-late": ("waits", "BUG_CAME_CLEARED_LATE"),
     "waits-own-position": ("waits", "BUG_OWN_POSITION CHAIN"),
     "waits-last-post": ("waits", "BUG_LAST_POST"),
+    "coherence-not-owed": ("coherence",
+                           "BUG_NOT_OWED MOVES=1 ONE_BLOCK ONLY0=0 ONLY1=1 ONLY2=ops OPS2=2 NO_BARRIER"),
+    "coherence-moved-mapped": ("coherence", "BUG_MOVED_MAPPED MOVES=1 OPS2=0 ONE_BLOCK"),
+    "coherence-moved-early": ("coherence", "BUG_MOVED_EARLY MOVES=1 OPS0=2 OPS2=0 ONE_BLOCK ONLY0=0 ONLY1=1"),
     "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
     "closing-after-leave": ("region", "BUG_CLOSING_AFTER_LEAVE"),
 }
 # Together some minutes.
 LONG = {"coherence-other-tasks", "coherence-nested", "coherence-one-word", "coherence-noted-late",
         "coherence-notice-first", "coherence-no-early-notice", "coherence-holder-only",
-        "coherence-moves-twice", "coherence-moved-unshared", "coherence-moved-mapped",
-        "coherence-not-owed"}
+        "coherence-moves-twice", "coherence-moved-unshared"}
 # Searches of these take longer than compiling them with optimisation.
 OPTIMISED = {"coherence"}
 
