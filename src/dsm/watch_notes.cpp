@@ -186,8 +186,8 @@ Result<std::vector<Region>> gather_regions(const Watch& watch, const WatchedTask
     std::array<RegionRecord, kRegionsMax> records{};
     if (task.heap != nullptr) {
         auto used = task.heap->used();
-        std::ranges::stable_sort(used, std::ranges::greater(),
-                                 [](const auto& range) { return range.second; });
+        std::ranges::sort(used, std::ranges::greater(),
+                          [](const auto& range) { return range.second; });
         if (used.size() > records.size()) used.resize(records.size());
         std::ranges::sort(used);
         std::ranges::transform(used, records.begin(), [](const auto& range) {

@@ -98,7 +98,9 @@ std::vector<Block> merge(const std::vector<TaskNotes>& all) {
     }
     std::vector<Block> sorted;
     for (auto& [number, block] : blocks) sorted.push_back(std::move(block));
-    std::ranges::stable_sort(sorted, std::ranges::greater(), &Block::cost);
+    std::ranges::sort(sorted, [](const Block& one, const Block& other) {
+        return one.cost != other.cost ? one.cost > other.cost : one.number < other.number;
+    });
     return sorted;
 }
 
