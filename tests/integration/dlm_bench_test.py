@@ -76,7 +76,7 @@ class Dlm(support.InOwnPlace):
                  if r["metric"] == "time_of_plain"}
         self.assertEqual(found, {(system, store, part) for system in ("hanare", "run")
                                  for store in ("server_1g", "server_10g", "server")
-                                 for part in (0.8, 0.4)})
+                                 for part in (0.8, 0.4)}, result.stdout)
         self.assertEqual(os.listdir("/sys/class/net"), before)
         self.assertEqual(self.left_behind(), [])
         os.unlink(path)
