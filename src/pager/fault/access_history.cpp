@@ -37,7 +37,7 @@ AccessHistory::Entry& AccessHistory::find(const Region& region) noexcept {
     Entry& entry = entries_[next_++ % entries_.size()];
     entry = {};
     entry.region = &region;
-    entry.last = {UINT32_MAX - 1, UINT64_MAX - 1};
+    entry.last = {UINT32_MAX - 1, UINT64_MAX - 1, 0};
     entry.turns.fill({UINT64_MAX - 1, 0});
     return entry;
 }

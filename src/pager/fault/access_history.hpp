@@ -19,7 +19,7 @@ public:
     struct Place {
         uint32_t block;
         uint64_t part;
-        uint32_t beside = 0;
+        uint32_t beside;
     };
 
     // Records a fault; `in_stream`: it continues a stream of the region; `in_run`: the parts before

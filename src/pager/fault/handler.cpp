@@ -2,6 +2,7 @@
 #include "pager/fault/handler.hpp"
 
 #include <cerrno>
+#include <type_traits>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -29,6 +30,11 @@ struct ThreadState {
     uint32_t depth;
     Faulter faulter;
 };
+// Zeros at first.  What is constructed at first use has a guard, which is looked for in memory of
+// libc's that may be absent itself (the DTV, below `hanare run`): a fault in this handler ends the
+// program.
+static_assert(std::is_trivially_default_constructible_v<ThreadState> &&
+              std::is_trivially_destructible_v<ThreadState>);
 [[gnu::tls_model("initial-exec")]] thread_local ThreadState thread_state;
 
 std::atomic<bool> forked_child{false};
