@@ -24,10 +24,11 @@ constexpr const char* kText = "text";
 
 uint32_t rate_mbit(const std::string& store) { return store == kDlmServer10g ? 10'000 : 1'000; }
 
-// What a server offers is taken as it is lent.
+// What a server offers is taken as it is lent: three may be there, of which none has all of it when
+// the next one asks what is left.
 Result<uint64_t> offered_bytes() {
     HANARE_TRY_ASSIGN(const bench::MachineRoom room, bench::machine_room("/"));
-    return round_down(room.usable_memory_bytes() / 2, kMiB);
+    return round_down(room.usable_memory_bytes() / 4, kMiB);
 }
 
 Result<RemoteFarProcess> start_far(const std::string& store, const sys::Interrupt& interrupt) {
