@@ -12,6 +12,10 @@
 
 namespace hanare::dsm {
 
+// Off: with it, one of some hundred drawn programs of eight tasks over sockets has read zeros where
+// another task had written, whose cause is not known yet.
+static constexpr bool kHomesMove = false;
+
 using State = BlockState;
 
 Result<std::unique_ptr<HomeMemory>> HomeMemory::make(Segment& segment, Peers& peers,
@@ -160,7 +164,7 @@ void HomeMemory::remember(uint32_t block) noexcept {
 
 hanare_status HomeMemory::make_writable(uint32_t block, uint32_t seen) noexcept {
     if ((seen & State::kHomeHere) != 0) return make_writable_here(block, seen);
-    return (seen & State::kFixed) != 0 ? write_with_twin(block) : obtain_home(block);
+    return !kHomesMove || (seen & State::kFixed) != 0 ? write_with_twin(block) : obtain_home(block);
 }
 
 hanare_status HomeMemory::write_with_twin(uint32_t block) noexcept {
@@ -234,7 +238,7 @@ hanare_status HomeMemory::obtain_here(uint32_t block) noexcept {
 // Where its home has moved, the access is tried again, and finds the next one.
 hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
     const uint32_t like = state(block).load();
-    if (write && (like & State::kFixed) == 0) return obtain_home(block);
+    if (kHomesMove && write && (like & State::kFixed) == 0) return obtain_home(block);
     const uint32_t window = fetches_.take(block, kFetchWindowMin, kFetchWindowMax);
     const uint32_t taken = 1 + take_neighbours(block, like, window - 1);
     fetches_.next.store(block + taken, std::memory_order_relaxed);
