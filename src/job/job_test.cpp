@@ -7,9 +7,8 @@
 
 #include <fstream>
 #include <map>
-#include <thread>
+#include <memory>
 
-#include "base/sanitizers.hpp"
 #include "job/environment.hpp"
 #include "job/slurm_job.hpp"
 #include "job/test_support.hpp"
@@ -102,12 +101,6 @@ TEST(Job, OfARendezvous) {
     EXPECT_NE(join_with(nobody).find("cannot connect to 127.0.0.1 port 1"), std::string::npos);
 }
 
-#if defined(HANARE_TSAN)
-constexpr bool kNoThreadsAfterFork = true;
-#else
-constexpr bool kNoThreadsAfterFork = false;
-#endif
-
 // Tasks as srun starts them, on one machine, with a job's number that no other test has.
 class Slurm : public ::testing::Test {
 protected:
@@ -143,38 +136,30 @@ protected:
         return "";
     }
 
-    std::vector<std::string> run(uint32_t size) {
-        std::vector<std::string> results(size);
-        std::vector<std::thread> tasks;
+    void start(uint32_t size) {
         for (uint32_t rank = 0; rank < size; ++rank) {
-            tasks.emplace_back([&, rank] {
-                results[rank] =
-                    sys::testing::run_in_child([&] { return take_part(variables(rank, size)); });
-            });
+            tasks_.push_back(std::make_unique<sys::testing::CheckedChild>(
+                [&] { return take_part(variables(rank, size)); }));
         }
-        for (std::thread& task : tasks) task.join();
-        return results;
+    }
+    void expect_success() {
+        for (const auto& task : tasks_) EXPECT_EQ(task->result(), "");
     }
 
     const pid_t test_ = getpid();
     const sys::testing::TemporaryDirectory directory_;
     const std::string path_ = directory_.path() + "/secret";
     const size_t slot_ = sys::testing::Leftovers::add(path_);
+    std::vector<std::unique_ptr<sys::testing::CheckedChild>> tasks_;
 };
 
 TEST_F(Slurm, TasksFindEachOther) {
-    if (kNoThreadsAfterFork) {
-        GTEST_SKIP() << "ThreadSanitizer allows no threads after a fork among threads";
-    }
-    EXPECT_EQ(run(4), std::vector<std::string>(4));
+    start(4);
+    expect_success();
 }
 
 // Another job, or anything else, has the first port.
 TEST_F(Slurm, APortThatIsTaken) {
-    if (kNoThreadsAfterFork) {
-        GTEST_SKIP() << "ThreadSanitizer allows no threads after a fork among threads";
-    }
-
     const auto stranger = sys::listen_tcp("127.0.0.1", slurm_port(job_number(), 0));
     ASSERT_TRUE(stranger) << stranger.error().text;
     RendezvousServer::Settings settings = {.host = "127.0.0.1",
@@ -182,8 +167,9 @@ TEST_F(Slurm, APortThatIsTaken) {
     settings.secret = fabric::Secret::make().value();
     auto server = RendezvousServer::open(settings);
     ASSERT_TRUE(server) << server.error().text;
+    start(2);
     const auto thread = RendezvousThread::start(std::move(*server), 0).value();
-    EXPECT_EQ(run(2), std::vector<std::string>(2));
+    expect_success();
 }
 
 TEST_F(Slurm, WithoutASecret) {

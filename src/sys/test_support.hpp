@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/prng.hpp"
 
@@ -116,34 +117,59 @@ private:
     size_t slot_ = 0;
 };
 
-// Runs `check` in a child process and returns what it returns: "" for success, else what is wrong.
-// The child dies with its parent.
+// A child process that runs `check`, which returns "" for success, else what is wrong.  It dies
+// with the thread that made it.  Made while no other thread starts or allocates: AddressSanitizer's
+// child would wait for that thread's locks for ever.
+class CheckedChild {
+public:
+    explicit CheckedChild(const std::function<std::string()>& check) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) {
+            std::perror("pipe2");
+            std::abort();
+        }
+        std::fflush(nullptr);
+        child_ = fork();
+        if (child_ == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            const std::string text = check();
+            const bool told =
+                write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+            _exit(told ? 0 : 1);
+        }
+        close(ends[1]);
+        report_ = ends[0];
+    }
+    CheckedChild(const CheckedChild&) = delete;
+    CheckedChild& operator=(const CheckedChild&) = delete;
+    ~CheckedChild() {
+        if (report_ >= 0) static_cast<void>(result());
+    }
+
+    // Waits for its end; once.
+    std::string result() {
+        std::string text;
+        char part[256];
+        for (ssize_t got = 0; (got = read(report_, part, sizeof part)) != 0;) {
+            if (got > 0) text.append(part, static_cast<size_t>(got));
+            if (got < 0 && errno != EINTR) break;
+        }
+        close(std::exchange(report_, -1));
+        int status = 0;
+        while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+        }
+        if (WIFSIGNALED(status)) text += "child died of signal " + std::to_string(WTERMSIG(status));
+        if (WIFEXITED(status) && WEXITSTATUS(status) != 0) text += "child could not report";
+        return text;
+    }
+
+private:
+    pid_t child_ = -1;
+    int report_ = -1;
+};
+
 inline std::string run_in_child(const std::function<std::string()>& check) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return "pipe failed";
-    std::fflush(nullptr);
-    const pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        const std::string text = check();
-        const bool told =
-            write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
-        _exit(told ? 0 : 1);
-    }
-    close(ends[1]);
-    std::string text;
-    char part[256];
-    for (ssize_t got = 0; (got = read(ends[0], part, sizeof part)) != 0;) {
-        if (got > 0) text.append(part, static_cast<size_t>(got));
-        if (got < 0 && errno != EINTR) break;
-    }
-    close(ends[0]);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFSIGNALED(status)) text += "child died of signal " + std::to_string(WTERMSIG(status));
-    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) text += "child could not report";
-    return text;
+    return CheckedChild(check).result();
 }
 
 // In a child: gives up root for good.
