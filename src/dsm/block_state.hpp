@@ -32,11 +32,11 @@ struct BlockState {
     static constexpr uint32_t kDropped = 1u << 10;
 
     // Of what has moved (home_moves.cpp): this task owes a notice for what it wrote before; its
-    // home keeps it, so that nobody asks again; it was here, and who was about to read it here may
-    // do so still.
+    // home keeps it, so that nobody asks again; it was here, and the new home may have the data
+    // only from here still, until this task has a copy from there.
     static constexpr uint32_t kOwed = 1u << 11;
     static constexpr uint32_t kFixed = 1u << 12;
-    static constexpr uint32_t kWasHome = 1u << 13;
+    static constexpr uint32_t kInTransit = 1u << 13;
     // Of a block that is at home here, instead of kFixed: it is written to, and fetched again by
     // who reads it, in turns.  So it is protected as soon as it is released, and what is fetched
     // then needs no second notice.
@@ -44,6 +44,9 @@ struct BlockState {
     // How often it has moved, as its home knows.
     static constexpr uint32_t kMovesShift = 14;
     static constexpr uint32_t kMovesMax = 3;
+    // Of a block that is elsewhere, instead of that number: it was at home here, and who was about
+    // to read it here may do so still.
+    static constexpr uint32_t kWasHome = 1u << kMovesShift;
 
     static constexpr uint32_t rights(uint32_t state) noexcept { return state & kRights; }
     static constexpr uint32_t home(uint32_t state) noexcept { return state >> 16; }

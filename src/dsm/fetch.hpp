@@ -27,8 +27,13 @@ class Fetch {
 public:
     static constexpr uint32_t kBlocksMax = 64;
 
-    Fetch(uint32_t home, Run run, QuestionKind kind = QuestionKind::kFetch) noexcept
-        : home_(home), run_(run), kind_(kind) {}
+    // `asks_first`: what is in this task's memory now stays where the data does not come, because
+    // it is a copy that is read still, or what the new home has not fetched yet.
+    struct How {
+        QuestionKind kind = QuestionKind::kFetch;
+        bool asks_first = false;
+    };
+    Fetch(uint32_t home, Run run, How how) noexcept : home_(home), run_(run), how_(how) {}
 
     uint32_t home() const noexcept { return home_; }
     const Run& run() const noexcept { return run_; }
@@ -37,31 +42,30 @@ public:
     void extend() noexcept { ++run_.count; }
 
     void begin(Peers& peers, const Segment& segment) noexcept {
-        question_ = {.kind = kind_, .from = peers.rank(), .begin = run_.first, .count = run_.count};
+        question_ = {
+            .kind = how_.kind, .from = peers.rank(), .begin = run_.first, .count = run_.count};
         notice_.kind = fabric::Kind::kCall;
         notice_.source = std::as_bytes(std::span(&question_, 1));
         notice_.destination = answer_;
-        read_.kind = fabric::Kind::kGet;
-        read_.capability = peers.keys(home_).memory;
-        read_.offset = uint64_t{run_.first} * kBlockBytes;
-        read_.destination = {segment.alias(run_.first), size_t{run_.count} * kBlockBytes};
         peers.prepare(notice_);
-        peers.prepare(read_);
         peers.post(home_, notice_);
-        peers.post(home_, read_);
+        if (!how_.asks_first) post_read(peers, segment, run_.count);
     }
 
-    hanare_status end(Peers& peers) noexcept {
+    hanare_status end(Peers& peers, const Segment& segment) noexcept {
         const hanare_status told = peers.wait(home_, notice_);
-        const hanare_status got = peers.wait(home_, read_);
+        const hanare_status got = how_.asks_first ? HANARE_STATUS_OK : peers.wait(home_, read_);
         if (told != HANARE_STATUS_OK || got != HANARE_STATUS_OK) {
             return told != HANARE_STATUS_OK ? told : got;
         }
         std::memcpy(&said_, answer_, sizeof said_);
-        const size_t grants = kind_ == QuestionKind::kMove ? said_.count : 0;
+        const size_t grants = how_.kind == QuestionKind::kMove ? said_.count : 0;
         const bool is_sound = notice_.value() == sizeof said_ + grants &&
                               said_.count <= run_.count && said_.home < peers.size();
-        return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_CORRUPT;
+        if (!is_sound) return HANARE_STATUS_CORRUPT;
+        if (!how_.asks_first || said_.count == 0) return HANARE_STATUS_OK;
+        post_read(peers, segment, said_.count);
+        return peers.wait(home_, read_);
     }
 
     // How many of the blocks have come, from the first on, and whose the next one is.
@@ -72,9 +76,18 @@ public:
     }
 
 private:
+    void post_read(Peers& peers, const Segment& segment, uint32_t count) noexcept {
+        read_.kind = fabric::Kind::kGet;
+        read_.capability = peers.keys(home_).memory;
+        read_.offset = uint64_t{run_.first} * kBlockBytes;
+        read_.destination = {segment.alias(run_.first), size_t{count} * kBlockBytes};
+        peers.prepare(read_);
+        peers.post(home_, read_);
+    }
+
     const uint32_t home_;
     Run run_;
-    const QuestionKind kind_;
+    const How how_;
     Question question_;
     HomeAnswer said_;
     std::byte answer_[sizeof(HomeAnswer) + kBlocksMax];

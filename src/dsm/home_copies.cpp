@@ -146,6 +146,11 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
         const uint32_t block = fetched[used];
         uint32_t seen = 0;
         if (!try_take(block, seen)) continue;
+        // Where it was at home and is not fetched from the new one yet, it is left to a fault.
+        if ((seen & State::kInTransit) != 0) {
+            give_back(block);
+            continue;
+        }
         if (State::rights(seen) != State::kAbsent || (seen & State::kHomeHere) != 0) {
             const bool is_copy = (seen & State::kHomeHere) == 0;
             if (is_copy && remembered++ < kRememberedMax) remember(block);
@@ -160,14 +165,14 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
             give_back(block);
             break;
         } else {
-            fetches[count++].emplace(home, Run{block, 1});
+            fetches[count++].emplace(home, Run{block, 1}, Fetch::How{});
         }
     }
     const std::span begun(fetches.data(), count);
     for (auto& fetch : begun) fetch->begin(peers_, segment_);
     hanare_status first = HANARE_STATUS_OK;
     for (auto& fetch : begun) {
-        hanare_status status = fetch->end(peers_);
+        hanare_status status = fetch->end(peers_, segment_);
         const Run run = fetch->run();
         // What has another home by now is left to a fault.
         const uint32_t come = status == HANARE_STATUS_OK ? fetch->count() : 0;

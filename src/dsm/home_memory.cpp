@@ -12,10 +12,6 @@
 
 namespace hanare::dsm {
 
-// Off: with it, one of some hundred drawn programs of eight tasks over sockets has read zeros where
-// another task had written, whose cause is not known yet.
-static constexpr bool kHomesMove = false;
-
 using State = BlockState;
 
 Result<std::unique_ptr<HomeMemory>> HomeMemory::make(Segment& segment, Peers& peers,
@@ -153,7 +149,10 @@ void HomeMemory::finish(uint32_t block, uint32_t rights) noexcept {
 }
 
 void HomeMemory::note_fetched(uint32_t block) noexcept {
-    state(block).fetch_or(State::kRead);
+    uint32_t seen = state(block).load();
+    while (!state(block).compare_exchange_weak(
+        seen, State::with_rights(seen & ~State::kInTransit, State::kRead))) {
+    }
     remember(block);
 }
 
@@ -164,7 +163,7 @@ void HomeMemory::remember(uint32_t block) noexcept {
 
 hanare_status HomeMemory::make_writable(uint32_t block, uint32_t seen) noexcept {
     if ((seen & State::kHomeHere) != 0) return make_writable_here(block, seen);
-    return !kHomesMove || (seen & State::kFixed) != 0 ? write_with_twin(block) : obtain_home(block);
+    return (seen & State::kFixed) != 0 ? write_with_twin(block) : obtain_home(block);
 }
 
 hanare_status HomeMemory::write_with_twin(uint32_t block) noexcept {
@@ -238,13 +237,13 @@ hanare_status HomeMemory::obtain_here(uint32_t block) noexcept {
 // Where its home has moved, the access is tried again, and finds the next one.
 hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
     const uint32_t like = state(block).load();
-    if (kHomesMove && write && (like & State::kFixed) == 0) return obtain_home(block);
+    if (write && (like & State::kFixed) == 0) return obtain_home(block);
     const uint32_t window = fetches_.take(block, kFetchWindowMin, kFetchWindowMax);
     const uint32_t taken = 1 + take_neighbours(block, like, window - 1);
     fetches_.next.store(block + taken, std::memory_order_relaxed);
-    Fetch fetch(State::home(like), {block, taken});
+    Fetch fetch(State::home(like), {block, taken}, {.asks_first = (like & State::kInTransit) != 0});
     fetch.begin(peers_, segment_);
-    hanare_status status = fetch.end(peers_);
+    hanare_status status = fetch.end(peers_, segment_);
     const uint32_t count = status == HANARE_STATUS_OK ? fetch.count() : 0;
     if (count > 0 && map(block, count, true) != 0) status = HANARE_STATUS_SYSTEM;
     Counters::add(counters_.fetched_blocks, status == HANARE_STATUS_OK ? count : 0);

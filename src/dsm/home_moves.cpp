@@ -7,7 +7,8 @@
 // The old home takes the block out of its program's view first, and the data is read from its alias
 // after that, which nobody changes any more: it has come when the new home's state says so.  Who
 // asks the old one is told the new one, who asks the new one too early, the old one: it asks on
-// until the data has come.
+// until the data has come.  Until then it is in the old home's memory alone, which the old home
+// must not have anything fetched into (kInTransit, Fetch::How::asks_first).
 //
 // Others may have copies, with a notice in the old home's log or without, and synchronise with the
 // new one only, which may not know of that: so it gives one itself (kShared).  Of what the old one
@@ -38,9 +39,11 @@ hanare_status HomeMemory::obtain_home(uint32_t block) noexcept {
         return HANARE_STATUS_OK;
     }
     moves_.next.store(block + taken, std::memory_order_relaxed);
-    Fetch fetch(State::home(like), {block, taken}, QuestionKind::kMove);
+    const bool is_needed = rights == State::kRead || (like & State::kInTransit) != 0;
+    Fetch fetch(State::home(like), {block, taken},
+                {.kind = QuestionKind::kMove, .asks_first = is_needed});
     fetch.begin(peers_, segment_);
-    hanare_status status = fetch.end(peers_);
+    hanare_status status = fetch.end(peers_, segment_);
     if (status == HANARE_STATUS_OK) status = become_home(fetch, taken, rights);
     if (status == HANARE_STATUS_OK && fetch.count() == 0) note_next_home(fetch);
     const uint32_t now = state(block).load();
@@ -67,7 +70,8 @@ hanare_status HomeMemory::become_home(Fetch& fetch, uint32_t taken, uint32_t rig
             do {
                 next = seen | ((grant & Grant::kRefused) != 0 ? State::kFixed : 0);
                 if (!is_moved) continue;
-                next = State::with_home(seen & ~State::kInTurns, peers_.rank(), true);
+                next = State::with_home(seen & ~(State::kInTurns | State::kInTransit),
+                                        peers_.rank(), true);
                 next = State::with_moves(next, grant >> Grant::kMovesShift & State::kMovesMax);
                 next |= State::kShared;
             } while (!state(block).compare_exchange_weak(seen, next));
@@ -162,7 +166,8 @@ void HomeMemory::give_away(uint32_t first, uint32_t count, uint32_t task) noexce
         do {
             constexpr uint32_t kGone = State::kRights | State::kBusy | State::kDirty |
                                        State::kShared | State::kServed | State::kInTurns;
-            next = State::with_home(seen & ~kGone, task, false) | State::kWasHome;
+            next = State::with_moves(State::with_home(seen & ~kGone, task, false), 0) |
+                   State::kInTransit | State::kWasHome;
             // It is in a list, of those that were written to or of those that were served.
             const bool is_owed =
                 (seen & State::kDirty) != 0 ||

@@ -71,6 +71,13 @@ class DrawnPrograms(unittest.TestCase):
                 self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
                 self.assertEqual(run.stdout.count("as it should be"), tasks)
 
+    def test_while_homes_move(self):
+        """Who had a block reads and writes on in it, before its new home has it."""
+        slow = {"LD_PRELOAD": str(PROGRAMS / "slow_network.so"), "SLOW_NETWORK_SEED": str(SEED)}
+        for mode, rounds, more in (("on", 200, {}), ("off", 100, {}), ("off", 4, slow)):
+            run = launch(4, PROGRAMS / "moves", rounds, mode=mode, **more)
+            self.assertEqual((run.returncode, run.stdout, run.stderr), (0, 4 * "right\n", ""))
+
     def test_with_a_task_that_is_killed(self):
         """All others end, and name it; the launcher, which would end them, sees a shell."""
         for seed in range(SEED, SEED + (RUNS + 4) // 5):

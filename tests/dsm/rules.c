@@ -9,43 +9,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "hanare/comm.h"
-#include "hanare/dsm.h"
-
-static hanare_dsm *dsm;
-static uint32_t rank;
-static uint32_t size;
-static uint64_t *shared;
-
-static void wrong(const char *what, hanare_status status) {
-    char text[300];
-    hanare_last_error(text, sizeof text);
-    fprintf(stderr, "task %u: %s: %s (%s)\n", rank, what, hanare_status_name(status), text);
-    exit(1);
-}
-
-static void expect(hanare_status wanted, hanare_status is, const char *what) {
-    if (wanted != is) wrong(what, is);
-}
-
-static void must(hanare_status status, const char *what) { expect(HANARE_STATUS_OK, status, what); }
-
-static void get_shared(size_t bytes) {
-    if (rank == 0) {
-        void *address = NULL;
-        must(hanare_dsm_allocate(dsm, bytes, &address), "allocate");
-        shared = address;
-        must(hanare_dsm_distribute(dsm, &shared, sizeof shared), "distribute");
-    }
-    must(hanare_dsm_barrier(dsm, 0), "barrier");
-}
+#include "task.h"
 
 static void locks(void) {
     expect(HANARE_STATUS_INVALID_ARGUMENT, hanare_dsm_unlock(dsm, 3), "unlock of a free lock");
@@ -303,9 +272,7 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-    must(hanare_dsm_start(NULL, &dsm), "start");
-    must(hanare_dsm_rank(dsm, &rank), "rank");
-    must(hanare_dsm_size(dsm, &size), "size");
+    begin();
     for (size_t i = 0; i < sizeof kCases / sizeof kCases[0]; ++i) {
         if (argc < 2 || strcmp(kCases[i].name, argv[1]) != 0) continue;
         kCases[i].run();

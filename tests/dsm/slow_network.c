@@ -5,7 +5,8 @@
  * pieces of drawn lengths after drawn times.  What goes by one connection stays in order; what goes
  * by several, or in different directions, is reordered as on no machine of its own.
  *
- * SLOW_NETWORK_SEED is the seed; SLOW_NETWORK_US how long a piece takes at most (default 1000). */
+ * SLOW_NETWORK_SEED is the seed; SLOW_NETWORK_US how long a piece takes at most (default 1000).
+ * Pieces as short as a request are as frequent as long ones. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kPieceBytesMax = 1 << 16, kPausesOneIn = 4 };
+enum { kPieceBitsMax = 16, kPausesOneIn = 4 };
 
 struct direction {
     int from;
@@ -67,10 +68,11 @@ static void pause_for(uint64_t us) {
 
 static void *pass_on(void *argument) {
     struct direction *const direction = argument;
-    static __thread char piece[kPieceBytesMax];
+    static __thread char piece[1 << kPieceBitsMax];
     const uint64_t us_max = number("SLOW_NETWORK_US", 1000);
     for (;;) {
-        const size_t most = 1 + draw(&direction->state) % sizeof piece;
+        const uint64_t bits = 6 + draw(&direction->state) % (kPieceBitsMax - 5);
+        const size_t most = 1 + draw(&direction->state) % (1u << bits);
         const ssize_t bytes = recv(direction->from, piece, most, 0);
         if (bytes <= 0) break;
         if (draw(&direction->state) % kPausesOneIn == 0) {
