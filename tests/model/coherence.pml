@@ -7,7 +7,8 @@
 // it does it; everything else interleaves.  Left open: which lock, which word, read or write.
 //
 // Homes move to who writes (src/dsm/home_moves.cpp), MOVES times for each block: first the old one loses
-// it, then the data comes; who asks between asks on.
+// it, then the data comes; who asks between asks on, and has by then read what says nothing: not
+// into the old home's memory, where the data is.
 //
 // ONE_LOCK, ONE_BLOCK, ONLY0 to ONLY2 (a task's only word), NO_BARRIER: less is left open.  NESTED: a task that writes a word under one lock and reads one
 // of the same block under another within that, so that it drops a copy that it has written to.
@@ -85,6 +86,7 @@ byte writes;
 #if MOVES
 byte home[NB];
 bool coming[NB];     // its data, to there
+byte source[NB];     // from where
 byte moves[NB];
 bool owed[NP * NB];  // a notice, of what was written before it moved away
 #endif
@@ -148,6 +150,7 @@ inline become_home(b) {
 #ifndef BUG_MOVED_MAPPED
         rights[h * NB + b] = ABSENT;
 #endif
+        source[b] = h;
         home[b] = me;
 #ifndef BUG_MOVED_EARLY
         coming[b] = true
@@ -166,9 +169,25 @@ inline become_home(b) {
 }
 #endif
 
+#if MOVES
+inline fetch_too_early(b) {
+    if
+#ifdef BUG_MOVED_OVER
+    :: atomic { coming[b] -> h = home[b]; copy_from_home(b); h = 0 }
+#else
+    :: atomic { coming[b] && source[b] != me -> h = home[b]; copy_from_home(b); h = 0 }
+#endif
+    :: true
+    fi
+}
+#else
+inline fetch_too_early(b) { skip }
+#endif
+
 inline fetch(b) {
     if
     :: rights[me * NB + b] == ABSENT ->
+        fetch_too_early(b);
 #ifdef BUG_NOTED_LATE
         h = HOME(b);
         copy_from_home(b);

@@ -99,6 +99,7 @@ MUTANTS = {
     "waits-last-post": ("waits", "BUG_LAST_POST"),
     "coherence-not-owed": ("coherence",
                            "BUG_NOT_OWED MOVES=1 ONE_BLOCK ONLY0=0 ONLY1=1 ONLY2=ops OPS2=2 NO_BARRIER"),
+    "coherence-moved-over": ("coherence", "BUG_MOVED_OVER MOVES=1 OPS0=2 OPS2=0 ONE_BLOCK"),
     "coherence-moved-mapped": ("coherence", "BUG_MOVED_MAPPED MOVES=1 OPS2=0 ONE_BLOCK"),
     "coherence-moved-early": ("coherence", "BUG_MOVED_EARLY MOVES=1 OPS0=2 OPS2=0 ONE_BLOCK ONLY0=0 ONLY1=1"),
     "closing-before-enter": ("region", "BUG_CLOSING_BEFORE_ENTER"),
