@@ -323,18 +323,23 @@ std::vector<bench::SweepPoint> sweep_points(const Series& series) {
 Result<void> sweep(Series& series, Runner& runner, JsonFile& json) {
     HANARE_TRY(runner.run_sample({bench::kStencilNaive, "plain"}, 0));
     std::vector<bench::SweepPoint> points = sweep_points(series);
-    for (size_t i = 0; i < points.size(); ++i) {
+    Result<void> ran;
+    for (size_t i = 0; ran && i < points.size(); ++i) {
         std::fprintf(stderr, "[%zu/%zu] %s, %s, %u planes, %u steps\n", i + 1, points.size(),
                      points[i].place.c_str(), points[i].method.c_str(), points[i].block,
                      points[i].steps_per_pass);
-        HANARE_TRY(runner.run_point(points[i]));
+        ran = runner.run_point(points[i]);
+        if (!ran) points.resize(i);
     }
+    if (points.empty()) return ran;
+    if (!ran) std::printf("not done; what was measured by then:\n\n");
     std::printf("The paper's scheme.  %s\n%s", heading(series).c_str(),
                 bench::sweep_tables(points).c_str());
     std::printf("naive in memory: %.2f Gflop/s; all cells are its, bit by bit\n",
                 series.samples[0].updates_per_s() * bench::kSevenFlops * 1e-9);
     for (const std::string& remark : series.remarks) std::printf("%s\n", remark.c_str());
-    return json.write(bench::sweep_records(points, params_of(series)));
+    const Result<void> written = json.write(bench::sweep_records(points, params_of(series)));
+    return ran ? written : ran;
 }
 
 Result<void> run(const StencilFlags& flags, const sys::Interrupt& interrupt) {
@@ -347,8 +352,18 @@ Result<void> run(const StencilFlags& flags, const sys::Interrupt& interrupt) {
                                     guardian};
     Runner runner(series, setting);
     if (flags.sweep) return sweep(series, runner, json);
-    HANARE_TRY(runner.run());
-    return finish(series, json);
+    const Result<void> ran = runner.run();
+    if (!ran && series.samples.empty()) return ran;
+    if (!ran) {
+        std::printf("not done; what was measured by then:\n\n");
+        series.rounds = series.samples.back().round + 1;
+        std::erase_if(series.systems, [&](const StencilSystem& system) {
+            return std::ranges::find(series.samples, system.name, &StencilSample::system) ==
+                   series.samples.end();
+        });
+    }
+    const Result<void> finished = finish(series, json);
+    return ran ? finished : ran;
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ struct BlockState {
     // who reads it, in turns.  So it is protected as soon as it is released, and what is fetched
     // then needs no second notice.
     static constexpr uint32_t kInTurns = kFixed;
+    // Of one in turns, instead of kInTransit: it stays writable, and what it held at the last
+    // release is kept, for others and to see whether it was written to (home_steady.cpp).
+    static constexpr uint32_t kSteady = kInTransit;
     // How often it has moved, as its home knows.
     static constexpr uint32_t kMovesShift = 14;
     static constexpr uint32_t kMovesMax = 3;
@@ -55,6 +58,9 @@ struct BlockState {
     }
     static constexpr bool is_elsewhere(uint32_t state) noexcept {
         return (state & (kHomeKnown | kHomeHere)) == kHomeKnown;
+    }
+    static constexpr bool is_steady(uint32_t state) noexcept {
+        return (state & (kHomeHere | kSteady)) == (kHomeHere | kSteady);
     }
     static constexpr uint32_t moves(uint32_t state) noexcept {
         return state >> kMovesShift & kMovesMax;

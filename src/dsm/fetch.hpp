@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dsm/mail.hpp"
 #include "dsm/notices.hpp"
 #include "dsm/peers.hpp"
 #include "dsm/segment.hpp"
@@ -32,18 +33,22 @@ public:
     struct How {
         QuestionKind kind = QuestionKind::kFetch;
         bool asks_first = false;
+        uint32_t place = 0;  // of kSnapshot: the first block's in the home's mail
     };
     Fetch(uint32_t home, Run run, How how) noexcept : home_(home), run_(run), how_(how) {}
 
     uint32_t home() const noexcept { return home_; }
     const Run& run() const noexcept { return run_; }
+    bool is_snapshot() const noexcept { return how_.kind == QuestionKind::kSnapshot; }
     // Before it begins.
     bool follows(uint32_t block) const noexcept { return run_.first + run_.count == block; }
     void extend() noexcept { ++run_.count; }
 
     void begin(Peers& peers, const Segment& segment) noexcept {
-        question_ = {
-            .kind = how_.kind, .from = peers.rank(), .begin = run_.first, .count = run_.count};
+        question_ = {.kind = how_.kind,
+                     .from = peers.rank(),
+                     .begin = run_.first,
+                     .count = run_.count | uint64_t{how_.place} << 32};
         notice_.kind = fabric::Kind::kCall;
         notice_.source = std::as_bytes(std::span(&question_, 1));
         notice_.destination = answer_;
@@ -80,6 +85,11 @@ private:
         read_.kind = fabric::Kind::kGet;
         read_.capability = peers.keys(home_).memory;
         read_.offset = uint64_t{run_.first} * kBlockBytes;
+        if (how_.kind == QuestionKind::kSnapshot) {
+            read_.capability = peers.keys(home_).mail;
+            read_.offset = mail_snapshot_offset(peers.size(), peers.rank()) +
+                           uint64_t{how_.place} * kBlockBytes;
+        }
         read_.destination = {segment.alias(run_.first), size_t{count} * kBlockBytes};
         peers.prepare(read_);
         peers.post(home_, read_);

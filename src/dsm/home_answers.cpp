@@ -15,6 +15,7 @@ bool HomeProtocol::knows(QuestionKind kind) const noexcept {
         case QuestionKind::kFetch:
         case QuestionKind::kApply:
         case QuestionKind::kMove:
+        case QuestionKind::kSnapshot:
         case QuestionKind::kLastHolder:
         case QuestionKind::kHandOver:
         case QuestionKind::kHandedOver: return true;
@@ -48,6 +49,15 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
             HomeAnswer said;
             if (question.count > Fetch::kBlocksMax) return done(false);
             if (!memory_->note_fetch(question.begin, question.count, said)) return done(false);
+            return give(&said, sizeof said);
+        }
+        case QuestionKind::kSnapshot: {
+            HomeAnswer said;
+            const uint64_t count = question.count & UINT32_MAX;
+            const uint64_t place = question.count >> 32;
+            if (place + count > kSnapshotBlocksMax) return done(false);
+            std::byte* const snapshot = mail_.snapshot_for(question.from) + place * kBlockBytes;
+            if (!memory_->take_snapshot(question.begin, count, said, snapshot)) return done(false);
             return give(&said, sizeof said);
         }
         case QuestionKind::kMove: {

@@ -118,13 +118,21 @@ void HomeMemory::trim() noexcept {
 
 // What was fetched and is absent now, was needed and changed: it is fetched before it is missed,
 // all of it at once.  What is there still may be dropped next time; some of it is remembered.  Now
-// and then all is left out, to see what is still needed.
+// and then all is left out, to see what is still needed: the more seldom the longer nothing else
+// was.
 hanare_status HomeMemory::refresh() noexcept {
     const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
     std::span<const uint32_t> fetched = fetched_.take();
     for (const uint32_t block : fetched) state(block).fetch_and(~State::kFetched);
-    if (++refreshes_ % kRefreshPauses == 0) fetched = {};
+    if (expected_ > 0 && fetched.size() > expected_ + expected_ / 8) pause_ = kPauseMin;
+    refreshed_blocks_ += fetched.size();
+    if (++refreshes_ >= pause_ && refreshed_blocks_ >= kPauseBlocks) {
+        fetched = {};
+        refreshes_ = 0;
+        refreshed_blocks_ = 0;
+        pause_ = std::min(2 * pause_, kPauseMax);
+    }
     hanare_status first = HANARE_STATUS_OK;
     uint32_t remembered = 0;
     while (!fetched.empty()) {
@@ -133,6 +141,7 @@ hanare_status HomeMemory::refresh() noexcept {
         if (first == HANARE_STATUS_OK) first = status;
         fetched = fetched.subspan(used);
     }
+    expected_ = fetched_.count();
     if (dropped_.count() > kDroppedMax) trim();
     return first;
 }
@@ -142,6 +151,7 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
                                       uint32_t& remembered) noexcept {
     std::array<std::optional<Fetch>, kFetchesAtOnce> fetches;
     size_t count = 0;
+    std::ranges::fill(snapshots_, 0);
     for (used = 0; used < fetched.size(); ++used) {
         const uint32_t block = fetched[used];
         uint32_t seen = 0;
@@ -158,15 +168,23 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
             continue;
         }
         const uint32_t home = State::home(seen);
+        const bool has_snapshot = snapshots_[home] < kSnapshotBlocksMax;
         if (count > 0 && fetches[count - 1]->home() == home && fetches[count - 1]->follows(block) &&
+            fetches[count - 1]->is_snapshot() == has_snapshot &&
             fetches[count - 1]->run().count < Fetch::kBlocksMax) {
             fetches[count - 1]->extend();
         } else if (count == fetches.size()) {
             give_back(block);
             break;
         } else {
-            fetches[count++].emplace(home, Run{block, 1}, Fetch::How{});
+            Fetch::How how;
+            if (has_snapshot)
+                how = {.kind = QuestionKind::kSnapshot,
+                       .asks_first = false,
+                       .place = snapshots_[home]};
+            fetches[count++].emplace(home, Run{block, 1}, how);
         }
+        if (has_snapshot) ++snapshots_[home];
     }
     const std::span begun(fetches.data(), count);
     for (auto& fetch : begun) fetch->begin(peers_, segment_);

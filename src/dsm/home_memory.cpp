@@ -55,6 +55,7 @@ HomeMemory::HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::
       fetched_(std::move(fetched)),
       dropped_(std::move(dropped)),
       diff_bytes_(peers.size()),
+      snapshots_(peers.size()),
       early_(std::move(early)) {}
 
 // ---- states
@@ -319,15 +320,7 @@ bool HomeMemory::claim_for(uint32_t task, uint64_t first, uint64_t count,
 // ---- what peers ask of this home
 
 bool HomeMemory::note_fetch(uint64_t first, uint64_t count, HomeAnswer& answer) noexcept {
-    if (first >= segment_.blocks() || count > segment_.blocks() - first) return false;
-    answer = {};
-    for (; answer.count < count; ++answer.count) {
-        const auto block = static_cast<uint32_t>(first + answer.count);
-        if (note_fetch_of(block)) continue;
-        answer.home = State::home(state(block).load());
-        break;
-    }
-    return true;
+    return note_each(first, count, answer, [this](uint32_t block) { return note_fetch_of(block); });
 }
 
 // Whether its home is here.  What is busy may become writable, or is so until its writes are
@@ -350,6 +343,9 @@ bool HomeMemory::apply(std::span<const std::byte> diffs, HomeAnswer& answer) noe
         const auto& self = *static_cast<const HomeMemory*>(context);
         return block < self.segment_.blocks() ? self.segment_.alias(block) : nullptr;
     };
+    const BlockPlace twin = [](void* context, uint32_t block) noexcept -> std::byte* {
+        return static_cast<const HomeMemory*>(context)->twins_.of(block);
+    };
     answer = {};
     while (answer.count < diffs.size()) {
         const auto rest = diffs.subspan(answer.count);
@@ -360,7 +356,12 @@ bool HomeMemory::apply(std::span<const std::byte> diffs, HomeAnswer& answer) noe
             answer.home = State::home(seen);
             break;
         }
-        const size_t used = apply_diff(rest, place, this);
+        size_t used = 0;
+        {
+            const sys::LockGuard guard(steady_lock_);
+            used = apply_diff(rest, place, this);
+            if (used != 0 && is_steady(block)) apply_diff(rest, twin, this);
+        }
         if (used == 0) return false;
         answer.count += static_cast<uint32_t>(used);
     }

@@ -16,6 +16,7 @@
 // for peers.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -68,6 +69,9 @@ public:
     static constexpr uint32_t kClaimsMax = 256;
     // Another task is about to read copies.  False here and below: nobody asks that.
     bool note_fetch(uint64_t first, uint64_t count, HomeAnswer& answer) noexcept;
+    // And `snapshot`, which has room for `count` blocks, gets what they hold.
+    bool take_snapshot(uint64_t first, uint64_t count, HomeAnswer& answer,
+                       std::byte* snapshot) noexcept;
     // And wants to be their home; `grants` has room for `count`.
     bool move_to(uint32_t task, uint64_t first, uint64_t count, HomeAnswer& answer,
                  uint8_t* grants) noexcept;
@@ -84,10 +88,16 @@ private:
     static constexpr uint32_t kFetchWindowMin = 4;
     static constexpr uint32_t kFetchWindowMax = Fetch::kBlocksMax;
     static constexpr uint32_t kMoveWindowMax = 32;
-    static constexpr uint32_t kRefreshPauses = 16;
+    static constexpr uint32_t kPauseMin = 16;
+    static constexpr uint32_t kPauseMax = 1024;
+    static constexpr uint64_t kPauseBlocks = 4096;  // by then, what is in vain has cost something
     static constexpr uint32_t kFetchesAtOnce = 64;
     // Looking at that many takes some microseconds.
     static constexpr uint32_t kRememberedMax = 1024;
+    // So many blocks are compared at each release, at most, which takes some ten microseconds; and
+    // after so many of these in which they have not changed they are no more.
+    static constexpr uint32_t kSteadyMax = 256;
+    static constexpr uint32_t kIdleMax = 8;
     // Of how many copies that were dropped the memory is kept, since they come again: 64 MiB.
     static constexpr uint32_t kDroppedMax = 16 * 1024;
 
@@ -125,6 +135,19 @@ private:
     hanare_status obtain_home(uint32_t block) noexcept;
     hanare_status become_home(Fetch& fetch, uint32_t taken, uint32_t rights) noexcept;
     bool note_fetch_of(uint32_t block) noexcept;
+    // note(block) for each, up to the first whose home is elsewhere.
+    template <typename Note>
+    bool note_each(uint64_t first, uint64_t count, HomeAnswer& answer, const Note& note) noexcept {
+        if (first >= segment_.blocks() || count > segment_.blocks() - first) return false;
+        answer = {};
+        for (; answer.count < count; ++answer.count) {
+            const auto block = static_cast<uint32_t>(first + answer.count);
+            if (note(block)) continue;
+            answer.home = BlockState::home(state(block).load());
+            break;
+        }
+        return true;
+    }
     bool may_move(uint32_t block, uint32_t seen) const noexcept;
     void give_away(uint32_t first, uint32_t count, uint32_t task) noexcept;
     void note_home(uint32_t block, uint32_t home) noexcept;
@@ -151,6 +174,14 @@ private:
     void close_moved(uint32_t block, RunList& changed) noexcept;
     void close_dirty(std::span<uint32_t> dirty, RunList& changed) noexcept;
     void close_dirty_copy(uint32_t block) noexcept;
+    bool become_steady(uint32_t block) noexcept;
+    void close_steady(RunList& changed) noexcept;
+    bool close_steady_block(uint32_t block, uint32_t& idle, RunList& changed) noexcept;
+    bool copy_steady(uint32_t block, std::byte* to) noexcept;
+    bool is_steady(uint32_t block) const noexcept {
+        return BlockState::is_steady(state(block).load());
+    }
+    void end_steady(uint32_t block) noexcept;
     hanare_status drop(uint32_t first, uint32_t end) noexcept;
     uint32_t take_copies(uint32_t first, uint32_t end) noexcept;
     void trim() noexcept;
@@ -185,11 +216,24 @@ private:
     BlockList fetched_;  // since the last refresh
     BlockList dropped_;  // copies, since trim()
 
+    sys::RankedLock steady_lock_{sys::LockRank::kShared};  // their twins, and that they are steady
+
     std::mutex release_lock_;                   // what follows
     std::vector<size_t> diff_bytes_;            // by home
     hanare_status failure_ = HANARE_STATUS_OK;  // of what was sent, or protected, by now
-    RunList early_;  // sent home since the last release, when they were dropped
+    struct Steady {
+        uint32_t block;
+        uint32_t idle;
+    };
+    std::array<Steady, kSteadyMax> steady_;
+    uint32_t steady_count_ = 0;
+    std::vector<uint32_t> snapshots_;  // by home, of the refresh that is going on
+    RunList early_;                    // sent home since the last release, when they were dropped
+    // Since a refresh was left out, which is done again after `pause_` of them.
     uint32_t refreshes_ = 0;
+    uint64_t refreshed_blocks_ = 0;
+    uint32_t pause_ = kPauseMin;
+    size_t expected_ = 0;  // that are in fetched_, if nothing else is needed
 };
 
 }  // namespace hanare::dsm

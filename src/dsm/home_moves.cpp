@@ -161,6 +161,8 @@ void HomeMemory::give_away(uint32_t first, uint32_t count, uint32_t task) noexce
     if (count == 0) return;
     sys::unmap_pages(segment_.view(first), size_t{count} * kBlockBytes);
     for (uint32_t block = first; block < first + count; ++block) {
+        const bool was_steady = is_steady(block);
+        if (was_steady) end_steady(block);
         uint32_t seen = state(block).load();
         uint32_t next = 0;
         do {
@@ -168,9 +170,9 @@ void HomeMemory::give_away(uint32_t first, uint32_t count, uint32_t task) noexce
                                        State::kShared | State::kServed | State::kInTurns;
             next = State::with_moves(State::with_home(seen & ~kGone, task, false), 0) |
                    State::kInTransit | State::kWasHome;
-            // It is in a list, of those that were written to or of those that were served.
+            // It is in a list, of those that were written to, that were served or that are steady.
             const bool is_owed =
-                (seen & State::kDirty) != 0 ||
+                was_steady || (seen & State::kDirty) != 0 ||
                 ((seen & State::kServed) != 0 && State::rights(seen) != State::kAbsent);
             if (is_owed) next |= State::kOwed;
         } while (!state(block).compare_exchange_weak(seen, next));

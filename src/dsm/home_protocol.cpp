@@ -27,8 +27,9 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
     };
     HANARE_TRY_ASSIGN(made->own_keys_.memory,
                       expose({segment.alias(0), segment.bytes()}, fabric::kRead));
-    HANARE_TRY_ASSIGN(made->own_keys_.mail,
-                      expose(made->mail_.memory(), fabric::kWrite | fabric::kAtomic));
+    HANARE_TRY_ASSIGN(
+        made->own_keys_.mail,
+        expose(made->mail_.memory(), fabric::kRead | fabric::kWrite | fabric::kAtomic));
     HANARE_TRY_ASSIGN(made->own_keys_.notices, expose(made->notices_.memory(), fabric::kRead));
     return made;
 }

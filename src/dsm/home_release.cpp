@@ -21,6 +21,7 @@ hanare_status HomeMemory::release(RunList& changed) noexcept {
     for (const Run& run : early_.runs()) changed.add(run);
     early_.clear();
     is_sending_.store(true);
+    close_steady(changed);
     close_served(served_.take(), changed);
     close_dirty(dirty_.take(), changed);
     const hanare_status status = send_diffs();
@@ -44,7 +45,7 @@ void HomeMemory::close_served(std::span<uint32_t> served, RunList& changed) noex
             for (; block + count < first + listed; ++count) {
                 uint32_t seen = 0;
                 take(block + count, seen);
-                if (State::is_elsewhere(seen)) break;
+                if (State::is_elsewhere(seen) || State::is_steady(seen)) break;
             }
             if (count > 0) close_served_run(block, count, changed);
             block += count;
@@ -103,6 +104,7 @@ void HomeMemory::close_dirty(std::span<uint32_t> dirty, RunList& changed) noexce
             // that went away by now, which are in the other list.
             const bool is_in_turns =
                 (seen & State::kInTurns) != 0 && State::rights(seen) != State::kAbsent;
+            if (is_in_turns && become_steady(block)) continue;
             if (is_in_turns && forbid_writes(block, 1) != 0) note_failure(HANARE_STATUS_SYSTEM);
             uint32_t next = 0;
             seen = state(block).load();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Mail: memory of a task that the others write to: diffs too long for a question, and messages of
-// barriers, with words that wake it.  Who writes where is fixed, so that nobody overwrites what has
-// not been read: a barrier's message of a round lies in one of two places in turns.
+// barriers, with words that wake it; and that they read: snapshots of blocks.  Who writes where is
+// fixed, so that nobody overwrites what has not been read: a barrier's message of a round lies in
+// one of two places in turns.
 #pragma once
 
 #include <atomic>
@@ -12,16 +13,21 @@
 #include <utility>
 
 #include "base/result.hpp"
+#include "dsm/segment.hpp"
 #include "sys/sparse_memory.hpp"
 
 namespace hanare::dsm {
 
 inline constexpr size_t kMailDiffBytes = 256 * 1024;
 inline constexpr size_t kMailBarrierBytes = 64 * 1024;
+inline constexpr uint32_t kSnapshotBlocksMax = 64;
 inline constexpr uint32_t kRoundsMax = 16;  // of a barrier of the largest job
 
-// Of the task `from`, in anybody's mail.
+// Of the task `from`, in anybody's mail: what it sends, and what is made for it to be read.
 constexpr uint64_t mail_diff_offset(uint32_t from) noexcept { return from * kMailDiffBytes; }
+constexpr uint64_t mail_snapshot_offset(uint32_t tasks, uint32_t from) noexcept {
+    return tasks * kMailDiffBytes + from * uint64_t{kSnapshotBlocksMax} * kBlockBytes;
+}
 
 class Mail {
 public:
@@ -32,7 +38,8 @@ public:
 
     static constexpr uint64_t barrier_offset(uint32_t tasks, uint32_t turn,
                                              uint32_t round) noexcept {
-        return tasks * kMailDiffBytes + (turn % 2 * kRoundsMax + round) * kMailBarrierBytes;
+        return mail_snapshot_offset(tasks, tasks) +
+               (turn % 2 * kRoundsMax + round) * kMailBarrierBytes;
     }
     // Counts the messages of that round.
     static constexpr uint64_t word_offset(uint32_t tasks, uint32_t round) noexcept {
@@ -41,6 +48,9 @@ public:
 
     std::byte* diffs_of(uint32_t from) const noexcept {
         return memory_.address() + mail_diff_offset(from);
+    }
+    std::byte* snapshot_for(uint32_t from) const noexcept {
+        return memory_.address() + mail_snapshot_offset(tasks_, from);
     }
     std::byte* barrier(uint32_t turn, uint32_t round) const noexcept {
         return memory_.address() + barrier_offset(tasks_, turn, round);

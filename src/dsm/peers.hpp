@@ -22,7 +22,7 @@ namespace hanare::dsm {
 // What a task has exposed to the others.
 struct PeerKeys {
     fabric::Capability memory;   // its alias, to be read
-    fabric::Capability mail;     // to be written to, with words to wake it
+    fabric::Capability mail;     // to be written to, with words to wake it, and to be read
     fabric::Capability notices;  // its notice logs, to be read
 };
 
@@ -37,6 +37,8 @@ enum class QuestionKind : uint32_t {
     kHandedOver = 8,  // begin: a lock; positions follow
     kDistribute = 9,  // begin: offset in the module whose name follows; count: bytes at the end
     kMove = 10,       // begin, count: as kFetch; and the asker wants to be their home (Grant)
+    kSnapshot = 11,   // begin, count: as kFetch, but what is read are copies in the home's mail;
+                      // upper half of count: the first one's number there
     // home_waits.hpp; positions follow where it says so
     kWait = 32,           // begin: condition, lock << 32; count: ticket
     kWake = 33,           // the same; count: how many at most

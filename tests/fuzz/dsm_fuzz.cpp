@@ -115,13 +115,14 @@ void fuzz_questions(Input input) {
     HomeAnswer answer;
     uint16_t homes[HomeMemory::kClaimsMax];
     uint8_t grants[Fetch::kBlocksMax];
+    static std::array<std::byte, kSnapshotBlocksMax * kBlockBytes> snapshot;
     while (!input.empty()) {
         const auto kind = take<uint8_t>(input);
         const bool is_near = (kind & 16) != 0;
         const auto task = take<uint8_t>(input);
         const uint64_t first = is_near ? take<uint16_t>(input) % kBlocks : take<uint64_t>(input);
         const uint64_t count = is_near ? take<uint8_t>(input) % 65 : take<uint64_t>(input);
-        switch (kind % 4) {
+        switch (kind % 5) {
             case 0: home.memory->claim_for(task, first, count, homes); break;
             case 1:
                 if (count > Fetch::kBlocksMax) break;
@@ -130,6 +131,12 @@ void fuzz_questions(Input input) {
                 }
                 break;
             case 2:
+                if (count <= kSnapshotBlocksMax &&
+                    home.memory->take_snapshot(first, count, answer, snapshot.data())) {
+                    HANARE_ASSERT(answer.count <= count && answer.home < kTasks);
+                }
+                break;
+            case 3:
                 if (count > Fetch::kBlocksMax) break;
                 if (home.memory->move_to(task, first, count, answer, grants)) {
                     HANARE_ASSERT(answer.count <= count && answer.home < kTasks);

@@ -6,6 +6,7 @@ Tiny sizes; nothing is timed.  That cells are those of the plain sweeps is the p
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,20 @@ class StencilBench(support.InOwnPlace):
             self.assertGreater(record["median"], 0)
             self.assertGreaterEqual(record["params"]["redundant"], 0)
         self.assertIn("file, two levels", out)
+
+    def test_what_was_measured_before_an_interruption_is_shown(self):
+        command = [HANARE, "bench", "stencil", "--quick", "--rounds", "9"]
+        with subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as bench:
+            # The second run begins when the first is done.
+            for line in bench.stderr:
+                if line.startswith("[2/"):
+                    break
+            bench.send_signal(signal.SIGINT)
+            out, _ = bench.communicate(timeout=250)
+        self.assertEqual(bench.returncode, -signal.SIGINT, out)
+        self.assertIn("what was measured by then", out)
+        self.assertIn("\nnaive ", out)
 
     def test_refusals(self):
         for arguments, text in (

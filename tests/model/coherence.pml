@@ -10,7 +10,11 @@
 // it, then the data comes; who asks between asks on, and has by then read what says nothing: not
 // into the old home's memory, where the data is.
 //
-// ONE_LOCK, ONE_BLOCK, ONLY0 to ONLY2 (a task's only word), NO_BARRIER: less is left open.  NESTED: a task that writes a word under one lock and reads one
+// STEADY: a home may keep a block writable at a release, and a twin of it (src/dsm/home_steady.cpp), which
+// others may read instead of it.  There a task may also write and take it back.
+//
+// ONE_LOCK, ONE_BLOCK, ONLY0 to ONLY2 (a task's only word), NO_BARRIER, WRITES0 and UNDOES0 (when only
+// task 0 does so: bits, by the accesses that it has left): less is left open.  NESTED: a task that writes a word under one lock and reads one
 // of the same block under another within that, so that it drops a copy that it has written to.
 //
 // Checked: whoever has a lock, and everybody after the barrier, reads what was written last; no
@@ -82,6 +86,9 @@ bool served[NB];
 byte memory[NP * NW];
 byte twin[NP * NW];
 byte truth[NW];  // ghost
+#ifdef STEADY
+bool steady[NB];  // the home's twin is what it held at its last release
+#endif
 byte writes;
 #if MOVES
 byte home[NB];
@@ -120,6 +127,79 @@ inline note_fetch(b) {
     }
 }
 
+#ifdef STEADY
+#define IS_STEADY(b) steady[b]
+
+inline copy_twin(b) {
+    w = 0;
+    do
+    :: w < NW -> if :: BLOCK(w) == b -> twin[me * NW + w] = memory[me * NW + w] :: else fi; w++
+    :: else -> break
+    od;
+    w = 0
+}
+
+// At a release of the home's.
+inline close_steady(b) {
+    w = 0;
+    do
+    :: w < NW ->
+        if
+        :: BLOCK(w) == b && memory[me * NW + w] != twin[me * NW + w] -> differs = true
+        :: else
+        fi;
+        w++
+    :: else -> break
+    od;
+    w = 0;
+    if
+    :: differs -> changed[b] = true; copy_twin(b)
+    :: !differs && !served[b]
+    :: !differs ->
+#ifndef BUG_STEADY_SERVED
+        if :: served[b] -> changed[b] = true :: else fi;
+#endif
+        steady[b] = false;
+#ifndef BUG_STEADY_UNPROTECTED
+        rights[me * NB + b] = READ;
+#endif
+        shared[b] = true
+    fi;
+    served[b] = false;
+    differs = false
+}
+
+inline fetch_twin(b) {
+    atomic {
+        h = HOME(b);
+        w = 0;
+        do
+        :: w < NW ->
+#ifdef BUG_STEADY_LIVE
+            if :: BLOCK(w) == b -> memory[me * NW + w] = memory[h * NW + w] :: else fi;
+#else
+            if :: BLOCK(w) == b -> memory[me * NW + w] = twin[h * NW + w] :: else fi;
+#endif
+            w++
+        :: else -> break
+        od;
+        w = 0; h = 0;
+        rights[me * NB + b] = READ
+    }
+}
+
+// By who has the lock; nobody else looks at it meanwhile.
+inline undo_word(v) {
+    if
+    :: atomic { rights[me * NB + BLOCK(v)] == WRITE -> memory[me * NW + v] = 200 };
+        memory[me * NW + v] = truth[v]
+    :: else
+    fi
+}
+#else
+#define IS_STEADY(b) false
+#endif
+
 inline copy_from_home(b) {
     atomic {
         w = 0;
@@ -141,12 +221,15 @@ inline become_home(b) {
         h = home[b];
         moves[b]++;
 #ifndef BUG_NOT_OWED
-        owed[h * NB + b] = owed[h * NB + b] || dirty[h * NB + b] ||
+        owed[h * NB + b] = owed[h * NB + b] || dirty[h * NB + b] || IS_STEADY(b) ||
             (served[b] && rights[h * NB + b] != ABSENT);
 #endif
         dirty[h * NB + b] = false;
         served[b] = false;
         shared[b] = false;
+#ifdef STEADY
+        steady[b] = false;
+#endif
 #ifndef BUG_MOVED_MAPPED
         rights[h * NB + b] = ABSENT;
 #endif
@@ -188,6 +271,13 @@ inline fetch(b) {
     if
     :: rights[me * NB + b] == ABSENT ->
         fetch_too_early(b);
+#ifdef STEADY
+        if
+        :: atomic { !IS_COMING(b) && steady[b] -> fetch_twin(b) }
+        :: true
+        fi;
+        if :: rights[me * NB + b] == ABSENT ->
+#endif
 #ifdef BUG_NOTED_LATE
         h = HOME(b);
         copy_from_home(b);
@@ -196,6 +286,10 @@ inline fetch(b) {
 #else
         note_fetch(b);
         atomic { copy_from_home(b); rights[me * NB + b] = READ; h = 0 }
+#endif
+#ifdef STEADY
+        :: else
+        fi
 #endif
     :: else
     fi
@@ -236,7 +330,10 @@ inline send_diff(b) {
 #else
             :: BLOCK(w) == b && memory[me * NW + w] != twin[me * NW + w] ->
 #endif
-                memory[HOME(b) * NW + w] = memory[me * NW + w]
+                memory[HOME(b) * NW + w] = memory[me * NW + w];
+#if defined(STEADY) && !defined(BUG_STEADY_DIFF)
+                if :: steady[b] -> twin[HOME(b) * NW + w] = memory[me * NW + w] :: else fi
+#endif
             :: else
             fi;
             w++
@@ -258,7 +355,13 @@ inline release() {
     do
     :: atomic { n < NB ->
         if
-        :: HOME(n) == me && served[n] ->
+#ifdef STEADY
+        :: HOME(n) == me && steady[n] -> close_steady(n)
+        :: HOME(n) == me && !served[n] && dirty[me * NB + n] ->
+            dirty[me * NB + n] = false; shared[n] = false; changed[n] = true;
+            steady[n] = true; copy_twin(n)
+#endif
+        :: HOME(n) == me && served[n] && !IS_STEADY(n) ->
             served[n] = false; shared[n] = false; dirty[me * NB + n] = false;
             rights[me * NB + n] = READ; changed[n] = true
         :: HOME(n) == me && !served[n] && dirty[me * NB + n] ->
@@ -468,6 +571,9 @@ proctype task(byte me; byte ops) {
     byte known[NP];
     bool changed[NB];
     bool early[NB];
+#ifdef STEADY
+    bool differs;
+#endif
     do
     :: ops > 0 ->
         ops--;
@@ -502,10 +608,21 @@ proctype task(byte me; byte ops) {
             l = LOCK(v);
             acquire(l);
             read_word(v);
+#ifdef WRITES0
+            if
+            :: me == 0 && (WRITES0 >> ops & 1) -> write_word(v)
+            :: me == 0 && (UNDOES0 >> ops & 1) -> undo_word(v)
+            :: else
+            fi;
+#else
             if
             :: write_word(v)
+#if defined(STEADY) && !MOVES
+            :: true -> undo_word(v)
+#endif
             :: true
             fi;
+#endif
             unlock(l)
         fi
     :: else -> break
@@ -525,7 +642,12 @@ init {
 #if MOVES
         home[1] = 1;
 #endif
+#ifdef WRITES0
+        rights[0 * NB + 0] = READ;  // others have fetched it before
+        shared[0] = true;
+#else
         rights[0 * NB + 0] = WRITE;
+#endif
         rights[1 * NB + 1] = WRITE;
         here[0 * NL + 0] = true;
         here[2 * NL + 1] = true;

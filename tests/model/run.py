@@ -29,6 +29,9 @@ CASE_S = 400  # a case that takes longer has grown out of its size
 EVICT = "THIRD=EVICTOR"
 FLUSH = "THIRD=FLUSHER"
 PIN = "THIRD=PINNER"
+# Task 2 learns of a write, fetches the block for another word, and reads what was written.
+STEADY = "STEADY NO_BARRIER ONLY0=0 ONLY2=ops OPS1=0 OPS2=3"
+UNDO = "OPS0=2 WRITES0=2 UNDOES0=1"
 
 # name: (model, definitions)
 PROTOCOL = {
@@ -53,6 +56,9 @@ PROTOCOL = {
     "coherence-nested": ("coherence", "NESTED=1 ONE_BLOCK"),
     "coherence-moves": ("coherence", "MOVES=1 OPS2=0 ONE_BLOCK"),
     "coherence-moves-twice": ("coherence", "MOVES=2 ONE_LOCK ONE_BLOCK"),
+    "coherence-steady": ("coherence", "STEADY OPS0=2 OPS2=0 ONE_BLOCK"),
+    "coherence-steady-undone": ("coherence", f"{STEADY} {UNDO}"),
+    "coherence-steady-moves": ("coherence", "STEADY MOVES=1 OPS0=2 OPS2=0 ONE_BLOCK ONE_LOCK"),
     "coherence-one-word": ("coherence", "ONE_LOCK ONE_BLOCK OPS2=2"),
     "waits-signal": ("waits", "CONDITION"),
     "waits-broadcast": ("waits", "CONDITION BROADCAST"),
@@ -99,6 +105,11 @@ MUTANTS = {
     "waits-last-post": ("waits", "BUG_LAST_POST"),
     "coherence-not-owed": ("coherence",
                            "BUG_NOT_OWED MOVES=1 ONE_BLOCK ONLY0=0 ONLY1=1 ONLY2=ops OPS2=2 NO_BARRIER"),
+    "coherence-steady-served": ("coherence", f"BUG_STEADY_SERVED {STEADY} {UNDO}"),
+    "coherence-steady-live": ("coherence", f"BUG_STEADY_LIVE {STEADY} {UNDO}"),
+    "coherence-steady-diff": ("coherence", "BUG_STEADY_DIFF STEADY OPS0=2 OPS1=2 OPS2=0 ONE_BLOCK"),
+    "coherence-steady-unprotected": ("coherence",
+                                     f"BUG_STEADY_UNPROTECTED {STEADY} OPS0=3 WRITES0=5 UNDOES0=0"),
     "coherence-moved-over": ("coherence", "BUG_MOVED_OVER MOVES=1 OPS0=2 OPS2=0 ONE_BLOCK"),
     "coherence-moved-mapped": ("coherence", "BUG_MOVED_MAPPED MOVES=1 OPS2=0 ONE_BLOCK"),
     "coherence-moved-early": ("coherence", "BUG_MOVED_EARLY MOVES=1 OPS0=2 OPS2=0 ONE_BLOCK ONLY0=0 ONLY1=1"),
@@ -108,7 +119,7 @@ MUTANTS = {
 # Together some minutes.
 LONG = {"coherence-other-tasks", "coherence-nested", "coherence-one-word", "coherence-noted-late",
         "coherence-notice-first", "coherence-no-early-notice", "coherence-holder-only",
-        "coherence-moves-twice", "coherence-moved-unshared"}
+        "coherence-moves-twice", "coherence-moved-unshared", "coherence-steady"}
 # Searches of these take longer than compiling them with optimisation.
 OPTIMISED = {"coherence"}
 

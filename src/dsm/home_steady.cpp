@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steady blocks: at home here, written to again and again, and fetched again by others each time.
+// They stay writable, so that a write costs no fault, and a twin has what they held at the last
+// release.  Each release compares: where they differ it gives a notice, and the twin is made anew.
+//
+// Who fetches what he needs in each epoch gets the twin (take_snapshot): a change never goes away
+// before its notice is given, even one that is undone before the release.  Any other copy is of the
+// block itself; it is noted as given away while that was writable (kServed), and gets a notice.
+#include <cstring>
+
+#include "dsm/home_memory.hpp"
+
+namespace hanare::dsm {
+
+using State = BlockState;
+
+// The caller has it, and it is in turns for the second time.  False: there are enough of these, or
+// somebody wants to see the faults.
+bool HomeMemory::become_steady(uint32_t block) noexcept {
+    if (counters_.watch != nullptr || steady_count_ == kSteadyMax) return false;
+    steady_[steady_count_++] = {block, 0};
+    std::byte* const twin = twins_.take(block);
+    const sys::LockGuard guard(steady_lock_);
+    std::memcpy(twin, segment_.alias(block), kBlockBytes);
+    uint32_t seen = state(block).load();
+    uint32_t next = 0;
+    do {
+        next = (seen & ~(State::kBusy | State::kDirty)) | State::kSteady;
+        if ((seen & State::kServed) == 0) next &= ~State::kShared;
+    } while (!state(block).compare_exchange_weak(seen, next));
+    return true;
+}
+
+void HomeMemory::close_steady(RunList& changed) noexcept {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < steady_count_; ++i) {
+        Steady steady = steady_[i];
+        uint32_t seen = 0;
+        take(steady.block, seen);
+        if (!State::is_steady(seen)) {
+            close_moved(steady.block, changed);
+            give_back(steady.block);
+        } else if (close_steady_block(steady.block, steady.idle, changed)) {
+            steady_[kept++] = steady;
+        }
+    }
+    steady_count_ = kept;
+}
+
+// The caller has it.  Whether it stays one: not where it rests, and not where it is fetched by
+// others than those who take snapshots, and would be for ever.  What another thread writes while
+// this looks is found the next time, or shows by a fault.
+bool HomeMemory::close_steady_block(uint32_t block, uint32_t& idle, RunList& changed) noexcept {
+    const std::byte* const data = segment_.alias(block);
+    std::byte* const twin = twins_.of(block);
+    const bool was_served = (state(block).fetch_and(~State::kServed) & State::kServed) != 0;
+    bool is_changed = std::memcmp(twin, data, kBlockBytes) != 0;
+    idle = is_changed ? 0 : idle + 1;
+    const bool is_watched = is_changed || !was_served;
+    const bool stays = is_watched && idle < kIdleMax;
+    if (!stays) {
+        if (forbid_writes(block, 1) != 0) note_failure(HANARE_STATUS_SYSTEM);
+        is_changed = std::memcmp(twin, data, kBlockBytes) != 0;
+    }
+    if (is_changed || was_served) changed.add({block, 1});
+    if (stays && is_changed) {
+        const sys::LockGuard guard(steady_lock_);
+        std::memcpy(twin, data, kBlockBytes);
+    }
+    if (!stays) end_steady(block);
+    uint32_t seen = state(block).load();
+    uint32_t next = 0;
+    do {
+        next = seen & ~State::kBusy;
+        if (stays) continue;
+        // Others may have the twin, which is what it holds now.
+        next = State::with_rights(next & ~State::kInTurns, State::kRead) | State::kShared;
+    } while (!state(block).compare_exchange_weak(seen, next));
+    return stays;
+}
+
+// The caller has it, and it has been steady.
+void HomeMemory::end_steady(uint32_t block) noexcept {
+    {
+        const sys::LockGuard guard(steady_lock_);
+        state(block).fetch_and(~State::kSteady);
+    }
+    twins_.give_back(block);
+}
+
+bool HomeMemory::copy_steady(uint32_t block, std::byte* to) noexcept {
+    const sys::LockGuard guard(steady_lock_);
+    if (!is_steady(block)) return false;
+    std::memcpy(to, twins_.of(block), kBlockBytes);
+    return true;
+}
+
+bool HomeMemory::take_snapshot(uint64_t first, uint64_t count, HomeAnswer& answer,
+                               std::byte* snapshot) noexcept {
+    return note_each(first, count, answer, [&](uint32_t block) {
+        std::byte* const to = snapshot + (block - first) * kBlockBytes;
+        if (copy_steady(block, to)) return true;
+        if (!note_fetch_of(block)) return false;
+        std::memcpy(to, segment_.alias(block), kBlockBytes);
+        return true;
+    });
+}
+
+}  // namespace hanare::dsm
