@@ -87,19 +87,29 @@ private:
     static constexpr uint32_t kClaimWindowMax = 64;
     static constexpr uint32_t kFetchWindowMin = 4;
     static constexpr uint32_t kFetchWindowMax = Fetch::kBlocksMax;
+    // What lies behind a word that several write to in turns does not go round with it.
+    static constexpr uint32_t kMoveWindowMin = 1;
     static constexpr uint32_t kMoveWindowMax = 32;
     static constexpr uint32_t kPauseMin = 16;
     static constexpr uint32_t kPauseMax = 1024;
-    static constexpr uint64_t kPauseBlocks = 4096;  // by then, what is in vain has cost something
+    static constexpr uint64_t kPauseBlocks = 512;  // by then, what is in vain has cost something
     static constexpr uint32_t kFetchesAtOnce = 64;
     // Looking at that many takes some microseconds.
     static constexpr uint32_t kRememberedMax = 1024;
-    // So many blocks are compared at each release, at most, which takes some ten microseconds; and
-    // after so many of these in which they have not changed they are no more.
+    // So many blocks are compared at each release, at most, which takes some ten microseconds, and
+    // each for so many after it was changed, or fetched, last.
     static constexpr uint32_t kSteadyMax = 256;
     static constexpr uint32_t kIdleMax = 8;
     // Of how many copies that were dropped the memory is kept, since they come again: 64 MiB.
     static constexpr uint32_t kDroppedMax = 16 * 1024;
+
+    struct Steady {
+        uint32_t block;
+        // For how many releases it has not changed, and nobody has fetched it.
+        uint32_t unchanged = 0;
+        uint32_t unread = 0;
+        bool is_shared = true;  // others have copies without a notice
+    };
 
     // How many blocks are had at once, where accesses go from one to the next.  Guesses of several
     // threads may mix: then less is had at once.
@@ -176,7 +186,7 @@ private:
     void close_dirty_copy(uint32_t block) noexcept;
     bool become_steady(uint32_t block) noexcept;
     void close_steady(RunList& changed) noexcept;
-    bool close_steady_block(uint32_t block, uint32_t& idle, RunList& changed) noexcept;
+    bool close_steady_block(Steady& steady, RunList& changed) noexcept;
     bool copy_steady(uint32_t block, std::byte* to) noexcept;
     bool is_steady(uint32_t block) const noexcept {
         return BlockState::is_steady(state(block).load());
@@ -221,10 +231,6 @@ private:
     std::mutex release_lock_;                   // what follows
     std::vector<size_t> diff_bytes_;            // by home
     hanare_status failure_ = HANARE_STATUS_OK;  // of what was sent, or protected, by now
-    struct Steady {
-        uint32_t block;
-        uint32_t idle;
-    };
     std::array<Steady, kSteadyMax> steady_;
     uint32_t steady_count_ = 0;
     std::vector<uint32_t> snapshots_;  // by home, of the refresh that is going on

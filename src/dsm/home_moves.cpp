@@ -28,7 +28,7 @@ using State = BlockState;
 hanare_status HomeMemory::obtain_home(uint32_t block) noexcept {
     const uint32_t like = state(block).load();
     const uint32_t rights = State::rights(like);
-    const uint32_t window = moves_.take(block, kFetchWindowMin, kMoveWindowMax);
+    const uint32_t window = moves_.take(block, kMoveWindowMin, kMoveWindowMax);
     const uint32_t taken = 1 + take_neighbours(block, like, window - 1);
     // What this task itself has changed is not at home yet.
     if (is_sending_.load()) {

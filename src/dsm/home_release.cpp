@@ -104,7 +104,7 @@ void HomeMemory::close_dirty(std::span<uint32_t> dirty, RunList& changed) noexce
             // that went away by now, which are in the other list.
             const bool is_in_turns =
                 (seen & State::kInTurns) != 0 && State::rights(seen) != State::kAbsent;
-            if (is_in_turns && become_steady(block)) continue;
+            if (State::rights(seen) != State::kAbsent && become_steady(block)) continue;
             if (is_in_turns && forbid_writes(block, 1) != 0) note_failure(HANARE_STATUS_SYSTEM);
             uint32_t next = 0;
             seen = state(block).load();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steady blocks: at home here, written to again and again, and fetched again by others each time.
+// Steady blocks: at home here, written to, and fetched by others, again and again.
 // They stay writable, so that a write costs no fault, and a twin has what they held at the last
 // release.  Each release compares: where they differ it gives a notice, and the twin is made anew.
 //
@@ -15,20 +15,18 @@ namespace hanare::dsm {
 
 using State = BlockState;
 
-// The caller has it, and it is in turns for the second time.  False: there are enough of these, or
-// somebody wants to see the faults.
+// The caller has it; it was fetched by others, and written to after that.  False: there are enough
+// of these, or somebody wants to see the faults.
 bool HomeMemory::become_steady(uint32_t block) noexcept {
     if (counters_.watch != nullptr || steady_count_ == kSteadyMax) return false;
-    steady_[steady_count_++] = {block, 0};
+    steady_[steady_count_++] = {.block = block};
     std::byte* const twin = twins_.take(block);
     const sys::LockGuard guard(steady_lock_);
     std::memcpy(twin, segment_.alias(block), kBlockBytes);
     uint32_t seen = state(block).load();
-    uint32_t next = 0;
-    do {
-        next = (seen & ~(State::kBusy | State::kDirty)) | State::kSteady;
-        if ((seen & State::kServed) == 0) next &= ~State::kShared;
-    } while (!state(block).compare_exchange_weak(seen, next));
+    while (!state(block).compare_exchange_weak(
+        seen, (seen & ~(State::kBusy | State::kDirty)) | State::kSteady)) {
+    }
     return true;
 }
 
@@ -41,7 +39,7 @@ void HomeMemory::close_steady(RunList& changed) noexcept {
         if (!State::is_steady(seen)) {
             close_moved(steady.block, changed);
             give_back(steady.block);
-        } else if (close_steady_block(steady.block, steady.idle, changed)) {
+        } else if (close_steady_block(steady, changed)) {
             steady_[kept++] = steady;
         }
     }
@@ -51,32 +49,48 @@ void HomeMemory::close_steady(RunList& changed) noexcept {
 // The caller has it.  Whether it stays one: not where it rests, and not where it is fetched by
 // others than those who take snapshots, and would be for ever.  What another thread writes while
 // this looks is found the next time, or shows by a fault.
-bool HomeMemory::close_steady_block(uint32_t block, uint32_t& idle, RunList& changed) noexcept {
+bool HomeMemory::close_steady_block(Steady& steady, RunList& changed) noexcept {
+    const uint32_t block = steady.block;
     const std::byte* const data = segment_.alias(block);
     std::byte* const twin = twins_.of(block);
-    const bool was_served = (state(block).fetch_and(~State::kServed) & State::kServed) != 0;
+    const uint32_t fetches = state(block).fetch_and(~(State::kServed | State::kShared));
+    const bool was_served = (fetches & State::kServed) != 0;
+    const bool was_read = (fetches & State::kShared) != 0;
     bool is_changed = std::memcmp(twin, data, kBlockBytes) != 0;
-    idle = is_changed ? 0 : idle + 1;
-    const bool is_watched = is_changed || !was_served;
-    const bool stays = is_watched && idle < kIdleMax;
-    if (!stays) {
+    steady.unchanged = is_changed ? 0 : steady.unchanged + 1;
+    steady.unread = was_read ? 0 : steady.unread + 1;
+    steady.is_shared |= was_read;
+    const bool stays =
+        (is_changed || !was_served) && steady.unchanged < kIdleMax && steady.unread < kIdleMax;
+    const auto protect = [&] {
         if (forbid_writes(block, 1) != 0) note_failure(HANARE_STATUS_SYSTEM);
-        is_changed = std::memcmp(twin, data, kBlockBytes) != 0;
-    }
-    if (is_changed || was_served) changed.add({block, 1});
-    if (stays && is_changed) {
+    };
+    if (stays) {
         const sys::LockGuard guard(steady_lock_);
-        std::memcpy(twin, data, kBlockBytes);
+        if (is_changed) std::memcpy(twin, data, kBlockBytes);
+    } else {
+        if (steady.is_shared) {
+            protect();
+            is_changed |= std::memcmp(twin, data, kBlockBytes) != 0;
+        }
+        end_steady(block);
+        // Who has fetched it just now has what it held; what it holds now he learns.
+        if (!steady.is_shared && (state(block).load() & State::kShared) != 0) {
+            steady.is_shared = is_changed = true;
+            protect();
+        }
     }
-    if (!stays) end_steady(block);
+    const bool is_told = is_changed || was_served;
+    if (is_told) changed.add({block, 1});
     uint32_t seen = state(block).load();
     uint32_t next = 0;
     do {
         next = seen & ~State::kBusy;
-        if (stays) continue;
-        // Others may have the twin, which is what it holds now.
-        next = State::with_rights(next & ~State::kInTurns, State::kRead) | State::kShared;
+        if (stays || !steady.is_shared) continue;
+        next = State::with_rights(next & ~State::kInTurns, State::kRead);
+        if (!is_told) next |= State::kShared;
     } while (!state(block).compare_exchange_weak(seen, next));
+    if (is_told) steady.is_shared = false;
     return stays;
 }
 
@@ -92,6 +106,7 @@ void HomeMemory::end_steady(uint32_t block) noexcept {
 bool HomeMemory::copy_steady(uint32_t block, std::byte* to) noexcept {
     const sys::LockGuard guard(steady_lock_);
     if (!is_steady(block)) return false;
+    state(block).fetch_or(State::kShared);
     std::memcpy(to, twins_.of(block), kBlockBytes);
     return true;
 }

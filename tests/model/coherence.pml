@@ -153,18 +153,21 @@ inline close_steady(b) {
     od;
     w = 0;
     if
-    :: differs -> changed[b] = true; copy_twin(b)
-    :: !differs && !served[b]
-    :: !differs ->
 #ifndef BUG_STEADY_SERVED
-        if :: served[b] -> changed[b] = true :: else fi;
+    :: differs || served[b] -> changed[b] = true
+#else
+    :: differs -> changed[b] = true
 #endif
-        steady[b] = false;
-#ifndef BUG_STEADY_UNPROTECTED
-        rights[me * NB + b] = READ;
-#endif
-        shared[b] = true
+    :: else
     fi;
+    if
+    :: copy_twin(b)
+    :: steady[b] = false;
+#ifndef BUG_STEADY_UNPROTECTED
+        if :: shared[b] -> rights[me * NB + b] = READ :: else fi
+#endif
+    fi;
+    if :: changed[b] -> shared[b] = false :: else fi;
     served[b] = false;
     differs = false
 }
@@ -184,6 +187,7 @@ inline fetch_twin(b) {
         :: else -> break
         od;
         w = 0; h = 0;
+        shared[b] = true;
         rights[me * NB + b] = READ
     }
 }
