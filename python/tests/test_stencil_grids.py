@@ -214,6 +214,8 @@ def test_snapshots_of_hdf5(tmp_path):
 
 
 def test_progress_and_the_end_of_runs(capfd):
+    # Who starts the tests in the background has it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     calls = []
     with hanare.Grid((40, 30, 30), memory="64MiB") as grid:
         result = grid.run(50, HEAT, progress=calls.append)

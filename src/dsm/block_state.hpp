@@ -32,23 +32,24 @@ struct BlockState {
     static constexpr uint32_t kDropped = 1u << 10;
 
     // Of what has moved (home_moves.cpp): this task owes a notice for what it wrote before; its
-    // home keeps it, so that nobody asks again; it was here, and the new home may have the data
-    // only from here still, until this task has a copy from there.
+    // home keeps it, so that nobody asks again; it was here, and this task has not had a copy from
+    // the new home since, which may have the data only from here still.
     static constexpr uint32_t kOwed = 1u << 11;
     static constexpr uint32_t kFixed = 1u << 12;
     static constexpr uint32_t kInTransit = 1u << 13;
     // Of a block that is at home here, instead of kFixed: it is written to, and fetched again by
-    // who reads it, in turns.  So it is protected as soon as it is released, and what is fetched
-    // then needs no second notice.
+    // who reads it, in turns.  So, where it is not steady, it is protected as soon as it is
+    // released, and what is fetched then needs no second notice.
     static constexpr uint32_t kInTurns = kFixed;
-    // Of one in turns, instead of kInTransit: it stays writable, and what it held at the last
-    // release is kept, for others and to see whether it was written to (home_steady.cpp).
+    // Of a block that is at home here, instead of kInTransit: it stays writable, and what it held
+    // at the last release is kept, for others and to see whether it was written to
+    // (home_steady.cpp).
     static constexpr uint32_t kSteady = kInTransit;
     // How often it has moved, as its home knows.
     static constexpr uint32_t kMovesShift = 14;
     static constexpr uint32_t kMovesMax = 3;
-    // Of a block that is elsewhere, instead of that number: it was at home here, and who was about
-    // to read it here may do so still.
+    // Of a block that is elsewhere, instead of that number: it was at home here, and the new home,
+    // or who was about to read it here, may do so still.
     static constexpr uint32_t kWasHome = 1u << kMovesShift;
 
     static constexpr uint32_t rights(uint32_t state) noexcept { return state & kRights; }
@@ -58,6 +59,10 @@ struct BlockState {
     }
     static constexpr bool is_elsewhere(uint32_t state) noexcept {
         return (state & (kHomeKnown | kHomeHere)) == kHomeKnown;
+    }
+    // Of a block that is elsewhere: whether others may read this task's memory of it.
+    static constexpr bool is_needed(uint32_t state) noexcept {
+        return (state & (kInTransit | kWasHome)) != 0;
     }
     static constexpr bool is_steady(uint32_t state) noexcept {
         return (state & (kHomeHere | kSteady)) == (kHomeHere | kSteady);

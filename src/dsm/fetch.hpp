@@ -2,9 +2,9 @@
 //
 // Fetch: copies of some blocks from their home, on their way into this task's alias of them.  The
 // home is told first, on the same connection, so that what it writes later is not overlooked; both
-// requests go at once.  Who wants to write asks to become their home (home_moves.cpp); where that
-// is refused the copies are good all the same.  Of blocks that have another home by now it has
-// none.  Async-signal-safe; the object stays where it is until end().
+// requests go at once, but for How::asks_first.  Who wants to write asks to become their home
+// (home_moves.cpp); where that is refused the copies are good all the same.  Of blocks that have
+// another home by now it has none.  Async-signal-safe; the object stays where it is until end().
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ public:
     static constexpr uint32_t kBlocksMax = 64;
 
     // `asks_first`: what is in this task's memory now stays where the data does not come, because
-    // it is a copy that is read still, or what the new home has not fetched yet.
+    // it is a copy that is read still, or others may read it there (BlockState::is_needed).
     struct How {
         QuestionKind kind = QuestionKind::kFetch;
         bool asks_first = false;
@@ -39,6 +39,7 @@ public:
 
     uint32_t home() const noexcept { return home_; }
     const Run& run() const noexcept { return run_; }
+    bool asks_first() const noexcept { return how_.asks_first; }
     bool is_snapshot() const noexcept { return how_.kind == QuestionKind::kSnapshot; }
     // Before it begins.
     bool follows(uint32_t block) const noexcept { return run_.first + run_.count == block; }

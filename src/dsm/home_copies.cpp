@@ -169,19 +169,21 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
         }
         const uint32_t home = State::home(seen);
         const bool has_snapshot = snapshots_[home] < kSnapshotBlocksMax;
+        const bool is_needed = State::is_needed(seen);
         if (count > 0 && fetches[count - 1]->home() == home && fetches[count - 1]->follows(block) &&
             fetches[count - 1]->is_snapshot() == has_snapshot &&
+            fetches[count - 1]->asks_first() == is_needed &&
             fetches[count - 1]->run().count < Fetch::kBlocksMax) {
             fetches[count - 1]->extend();
         } else if (count == fetches.size()) {
             give_back(block);
             break;
         } else {
-            Fetch::How how;
-            if (has_snapshot)
-                how = {.kind = QuestionKind::kSnapshot,
-                       .asks_first = false,
-                       .place = snapshots_[home]};
+            Fetch::How how = {.asks_first = is_needed};
+            if (has_snapshot) {
+                how.kind = QuestionKind::kSnapshot;
+                how.place = snapshots_[home];
+            }
             fetches[count++].emplace(home, Run{block, 1}, how);
         }
         if (has_snapshot) ++snapshots_[home];

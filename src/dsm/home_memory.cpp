@@ -242,7 +242,7 @@ hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
     const uint32_t window = fetches_.take(block, kFetchWindowMin, kFetchWindowMax);
     const uint32_t taken = 1 + take_neighbours(block, like, window - 1);
     fetches_.next.store(block + taken, std::memory_order_relaxed);
-    Fetch fetch(State::home(like), {block, taken}, {.asks_first = (like & State::kInTransit) != 0});
+    Fetch fetch(State::home(like), {block, taken}, {.asks_first = State::is_needed(like)});
     fetch.begin(peers_, segment_);
     hanare_status status = fetch.end(peers_, segment_);
     const uint32_t count = status == HANARE_STATUS_OK ? fetch.count() : 0;
@@ -343,8 +343,14 @@ bool HomeMemory::apply(std::span<const std::byte> diffs, HomeAnswer& answer) noe
         const auto& self = *static_cast<const HomeMemory*>(context);
         return block < self.segment_.blocks() ? self.segment_.alias(block) : nullptr;
     };
+    // What was looked at counts, whatever comes to lie there.
+    struct Twin {
+        const HomeMemory* self;
+        uint32_t block;
+    };
     const BlockPlace twin = [](void* context, uint32_t block) noexcept -> std::byte* {
-        return static_cast<const HomeMemory*>(context)->twins_.of(block);
+        const auto& looked_at = *static_cast<const Twin*>(context);
+        return block == looked_at.block ? looked_at.self->twins_.of(block) : nullptr;
     };
     answer = {};
     while (answer.count < diffs.size()) {
@@ -360,7 +366,8 @@ bool HomeMemory::apply(std::span<const std::byte> diffs, HomeAnswer& answer) noe
         {
             const sys::LockGuard guard(steady_lock_);
             used = apply_diff(rest, place, this);
-            if (used != 0 && is_steady(block)) apply_diff(rest, twin, this);
+            Twin looked_at = {this, block};
+            if (used != 0 && is_steady(block)) apply_diff(rest, twin, &looked_at);
         }
         if (used == 0) return false;
         answer.count += static_cast<uint32_t>(used);

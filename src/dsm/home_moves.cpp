@@ -7,8 +7,9 @@
 // The old home takes the block out of its program's view first, and the data is read from its alias
 // after that, which nobody changes any more: it has come when the new home's state says so.  Who
 // asks the old one is told the new one, who asks the new one too early, the old one: it asks on
-// until the data has come.  Until then it is in the old home's memory alone, which the old home
-// must not have anything fetched into (kInTransit, Fetch::How::asks_first).
+// until the data has come.  Until then it is in the old home's memory alone.  And who was told that
+// it is there may read it there long after.  So nothing but what is a copy is ever fetched into the
+// memory of who was a home (State::is_needed, Fetch::How::asks_first).
 //
 // Others may have copies, with a notice in the old home's log or without, and synchronise with the
 // new one only, which may not know of that: so it gives one itself (kShared).  Of what the old one
@@ -39,7 +40,7 @@ hanare_status HomeMemory::obtain_home(uint32_t block) noexcept {
         return HANARE_STATUS_OK;
     }
     moves_.next.store(block + taken, std::memory_order_relaxed);
-    const bool is_needed = rights == State::kRead || (like & State::kInTransit) != 0;
+    const bool is_needed = rights == State::kRead || State::is_needed(like);
     Fetch fetch(State::home(like), {block, taken},
                 {.kind = QuestionKind::kMove, .asks_first = is_needed});
     fetch.begin(peers_, segment_);
