@@ -2,7 +2,7 @@
 //
 // BlockList: numbers of blocks that fault handlers and the serving thread add to, and somebody
 // takes out all at once.  A block is in it once at a time, by a bit of its state, and once more
-// each time that it has moved away and come back.
+// each time that it has moved away and come back, or was looked at while it was steady.
 #pragma once
 
 #include <algorithm>

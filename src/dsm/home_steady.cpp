@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steady blocks: at home here, written to, and fetched by others, again and again.
-// They stay writable, so that a write costs no fault, and a twin has what they held at the last
-// release.  Each release compares: where they differ it gives a notice, and the twin is made anew.
+// Steady blocks: at home here, written to, and fetched by others, again and again.  They stay
+// writable, so that a write costs no fault, and a twin has what they held at the last release. Each
+// release compares: where they differ it gives a notice, and the twin is made anew.
 //
 // Who fetches what he needs in each epoch gets the twin (take_snapshot): a change never goes away
 // before its notice is given, even one that is undone before the release.  Any other copy is of the
@@ -15,8 +15,8 @@ namespace hanare::dsm {
 
 using State = BlockState;
 
-// The caller has it; it was fetched by others, and written to after that.  False: there are enough
-// of these, or somebody wants to see the faults.
+// The caller has it; it was written to after others had fetched it, or has just moved here.  False:
+// there are enough of these, or somebody wants to see the faults.
 bool HomeMemory::become_steady(uint32_t block) noexcept {
     if (counters_.watch != nullptr || steady_count_ == kSteadyMax) return false;
     steady_[steady_count_++] = {.block = block};
