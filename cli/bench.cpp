@@ -87,7 +87,6 @@ void add_bench_intercept(CLI::App& bench) {
     auto flags = std::make_shared<InterceptFlags>();
     intercept->add_flag("--quick", flags->quick, "fewer rounds and starts");
     intercept->add_option("--json", flags->json, "write the results to this file");
-    intercept->add_flag("--worker", flags->worker)->group("");  // how the bench runs its cases
     flags->overrides = add_option_flags(*intercept, {OptionId::store});
     set_run(*intercept, [flags] { return run_bench_intercept(*flags); });
 }

@@ -211,7 +211,6 @@ Result<void> run_intercept(const InterceptFlags& flags, const sys::Interrupt& in
 }  // namespace
 
 int run_bench_intercept(const InterceptFlags& flags) {
-    if (flags.worker) return serve_intercept_cases();
     return run_interruptible("hanare bench intercept", [&](const sys::Interrupt& interrupt) {
         return run_intercept(flags, interrupt);
     });

@@ -14,7 +14,6 @@ namespace hanare::cli {
 struct InterceptFlags {
     bool quick = false;
     std::optional<std::string> json;
-    bool worker = false;  // serves cases by lines
     std::shared_ptr<config::Overrides> overrides;
 };
 

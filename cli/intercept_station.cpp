@@ -4,16 +4,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "base/units.hpp"
-#include "cli/commands.hpp"
 #include "config/store_spec.hpp"
 
 namespace hanare::cli {
@@ -21,11 +17,14 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{120};
 constexpr uint64_t kLocalBytes = 256 * kMiB;
-constexpr size_t kFarBytes = 32 * kMiB;
 
-std::string own_path() {
+constexpr const char* kWorker = "hanare-bench-intercept";
+
+// Beside this program.
+std::string worker_path() {
     std::error_code ignored;
-    return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", ignored);
+    return (own.parent_path() / kWorker).string();
 }
 
 Result<std::string> text_of(const sys::FileDescriptor& file) {
@@ -43,26 +42,27 @@ Result<std::string> text_of(const sys::FileDescriptor& file) {
 
 Result<InterceptStation> InterceptStation::open(bool below_run, const std::string& store,
                                                 const sys::Interrupt& interrupt) {
-    const std::vector<std::string> worker = {"bench", "intercept", "--worker"};
-    std::vector<std::string> arguments = {"hanare"};
+    if (!below_run) return start({kWorker}, worker_path(), {}, interrupt);
+    HANARE_TRY_ASSIGN(const config::StoreSpec spec, config::parse_store_spec(store));
     sys::FileDescriptor statistics;
-    if (below_run) {
-        HANARE_TRY_ASSIGN(const config::StoreSpec spec, config::parse_store_spec(store));
-        if (const int error = sys::open_unnamed(spec.directory, statistics); error != 0) {
-            return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "cannot create a file in %s",
-                              spec.directory.c_str());
-        }
-        const std::string path =
-            "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(statistics.number());
-        for (const std::string& argument :
-             {std::string("run"), std::string("--local"), std::to_string(kLocalBytes),
-              std::string("--store"), store, std::string("--stats"), path, std::string("--"),
-              own_path()}) {
-            arguments.push_back(argument);
-        }
+    if (const int error = sys::open_unnamed(spec.directory, statistics); error != 0) {
+        return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error, "cannot create a file in %s",
+                          spec.directory.c_str());
     }
-    arguments.insert(arguments.end(), worker.begin(), worker.end());
-    HANARE_TRY_ASSIGN(sys::Child child, sys::Child::start(arguments, sys::Child::Input::kFromUs));
+    const std::string path =
+        "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(statistics.number());
+    return start({"hanare", "run", "--local", std::to_string(kLocalBytes), "--store", store,
+                  "--stats", path, "--", worker_path()},
+                 "/proc/self/exe", std::move(statistics), interrupt);
+}
+
+Result<InterceptStation> InterceptStation::start(const std::vector<std::string>& arguments,
+                                                 const std::string& program,
+                                                 sys::FileDescriptor statistics,
+                                                 const sys::Interrupt& interrupt) {
+    using sys::Child;
+    HANARE_TRY_ASSIGN(Child child, Child::start(arguments, Child::Input::kFromUs,
+                                                Child::Output::kAlone, program.c_str()));
     WorkerLines lines(child.output_fd(), interrupt.fd());
     return InterceptStation(std::move(child), std::move(statistics), std::move(lines));
 }
@@ -99,28 +99,6 @@ Result<uint64_t> InterceptStation::close() {
     const auto totals = json.is_object() ? json.value("totals", nlohmann::json::object())
                                          : nlohmann::json::object();
     return totals.value("protected_calls", uint64_t{0});
-}
-
-int serve_intercept_cases() {
-    auto work = bench::InterceptWork::prepare(kFarBytes);
-    if (!work) return report(work.error());
-    for (std::string line; std::getline(std::cin, line);) {
-        std::istringstream words(line);
-        std::string name;
-        uint64_t for_ns = 0;
-        words >> name >> for_ns;
-        const bench::InterceptCase* const which = bench::find_intercept_case(name);
-        const Result<double> value =
-            which != nullptr ? work->run(*which, for_ns)
-                             : fail(HANARE_STATUS_INVALID_ARGUMENT, "no case %s", name.c_str());
-        if (value) {
-            std::printf("%.3f\n", *value);
-        } else {
-            std::printf("%s\n", value.error().text);
-        }
-        std::fflush(stdout);
-    }
-    return kExitSuccess;
 }
 
 }  // namespace hanare::cli

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One of the two processes that `hanare bench intercept` compares, kept alive through all rounds:
-// this program as a worker, plainly or below `hanare run`.  Used by the main thread.
+// the worker (intercept_worker.cpp), plainly or below `hanare run`.  Used by the main thread.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "bench/intercept_case.hpp"
@@ -29,6 +30,10 @@ public:
     Result<uint64_t> close();
 
 private:
+    static Result<InterceptStation> start(const std::vector<std::string>& arguments,
+                                          const std::string& program,
+                                          sys::FileDescriptor statistics,
+                                          const sys::Interrupt& interrupt);
     InterceptStation(sys::Child child, sys::FileDescriptor statistics, WorkerLines lines)
         : child_(std::move(child)), statistics_(std::move(statistics)), lines_(std::move(lines)) {}
 
@@ -36,8 +41,5 @@ private:
     sys::FileDescriptor statistics_;  // of `hanare run`
     WorkerLines lines_;
 };
-
-// What the worker does: reads lines "CASE FOR_NS", answers each with nanoseconds or a text.
-int serve_intercept_cases();
 
 }  // namespace hanare::cli

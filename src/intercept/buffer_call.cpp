@@ -3,10 +3,6 @@
 
 #include <sys/syscall.h>
 
-#include "intercept/far_arguments.hpp"
-#include "intercept/file_kinds.hpp"
-#include "pager/fault/holds.hpp"
-#include "pager/fault/pager.hpp"
 #include "pager/fault/residency.hpp"
 #include "sys/signal.hpp"
 
@@ -29,31 +25,16 @@ bool is_part_there(const pager::Region& region, uint32_t index, uint64_t begin, 
     return pager::are_present(region, index, first_part, last_part, write);
 }
 
-[[gnu::always_inline]] inline bool is_there(const pager::Region& region, uint64_t begin,
-                                            uint64_t end, bool write) {
-    uint32_t index = region.index_of(reinterpret_cast<const std::byte*>(begin));
-    const uint32_t last = region.index_of(reinterpret_cast<const std::byte*>(end - 1));
-    for (; index <= last; ++index) {
-        const uint8_t access = region.access_of(index).load(std::memory_order_relaxed);
-        if ((access & pager::block_access::kUsable) == 0) return false;
-        // As it is with most of what is in use.
-        const uint32_t word = region.block(index).load();
-        if (pager::block_word::state(word) == pager::BlockState::kWritable) continue;
-        if (!is_part_there(region, index, begin, end, write)) return false;
-    }
-    return true;
-}
+}  // namespace
 
 // Somebody waits for what was held.
-void note_progress(SystemCall& call) {
+void BufferCalls::note_progress(SystemCall& call) {
     const auto note = [](void* frames) {
         const sys::SignalBlockButFaults signals;
         static_cast<pager::FrameTable*>(frames)->note_progress();
     };
     hook::hanare_hook_with_vector_registers(note, call.context);
 }
-
-}  // namespace
 
 bool BufferCalls::are(const SystemCallArguments& row) noexcept {
     using Size = ArgumentSize::Kind;
@@ -82,41 +63,16 @@ void BufferCalls::add(const SystemCallArguments& row) noexcept {
                             .may_block = row.may_block};
 }
 
-Verdict BufferCalls::answer(Space& space, SystemCall& call) const {
-    if (call.number >= kSystemCallsMax || buffers_[call.number].unit == 0) return kNotUsual;
-    const Buffer& buffer = buffers_[call.number];
-    const uint64_t told =
-        buffer.is_count_int ? static_cast<uint32_t>(call.arguments[2]) : call.arguments[2];
-    const uint64_t bytes = (buffer.is_counted ? told * buffer.unit : buffer.unit) + buffer.extra;
-    const uint64_t begin = call.arguments[1];
-    const auto stack = reinterpret_cast<uintptr_t>(call.stack);
-    if (hook::is_near_handlers_memory(stack) && space.contains(stack)) return kNotUsual;
-    const size_t area = space.area_of(begin);
-    if (area == Space::kAreas) {
-        if (space.overlaps(begin, begin + bytes)) return kNotUsual;
-        return Verdict::kNative;
+bool BufferCalls::are_there(const pager::Region& region, uint64_t begin, uint64_t end, bool write) {
+    uint32_t index = region.index_of(reinterpret_cast<const std::byte*>(begin));
+    const uint32_t last = region.index_of(reinterpret_cast<const std::byte*>(end - 1));
+    for (; index <= last; ++index) {
+        if (is_there(region, index)) continue;
+        const uint8_t access = region.access_of(index).load(std::memory_order_relaxed);
+        if ((access & pager::block_access::kUsable) == 0) return false;
+        if (!is_part_there(region, index, begin, end, write)) return false;
     }
-    if (bytes == 0 || bytes > piece_bytes.load(std::memory_order_relaxed)) return kNotUsual;
-    if (buffer.may_block && !transfers_promptly(call.arguments[0])) return kNotUsual;
-    pager::Region* const region = space.region_at(area);
-    if (region == nullptr || begin + bytes > reinterpret_cast<uintptr_t>(region->end())) {
-        return kNotUsual;
-    }
-    // Published first, then looked at: whoever evicts does it the other way round.
-    pager::Holds::Hold* const hold =
-        pager::holds.publish_only(begin, begin + bytes, stack, !space.has_threads());
-    if (hold == nullptr) return kNotUsual;
-    if (!is_there(*region, begin, begin + bytes, buffer.is_written)) {
-        pager::Holds::release(*hold);
-        return kNotUsual;
-    }
-    space.count_protected_call();
-    pager::FrameTable& frames = region->pager->frames();
-    call.cleared = &hold->end;
-    call.watched = &frames.progress_waiters();
-    call.after = note_progress;
-    call.context = &frames;
-    return Verdict::kThenAfter;
+    return true;
 }
 
 }  // namespace hanare::intercept

@@ -15,7 +15,11 @@
 
 #include "hook/rewrite/system_call.hpp"
 #include "intercept/arguments.hpp"
+#include "intercept/far_arguments.hpp"
+#include "intercept/file_kinds.hpp"
 #include "intercept/space.hpp"
+#include "pager/fault/holds.hpp"
+#include "pager/fault/pager.hpp"
 
 namespace hanare::intercept {
 
@@ -28,7 +32,11 @@ public:
 
     // Nothing was done, since the call or its case is another one.  In a register, as all verdicts.
     static constexpr auto kNotUsual = static_cast<hook::Verdict>(3);
-    hook::Verdict answer(Space& space, hook::SystemCall& call) const;
+    // kMost: of one block that is all there, with a stack that is far from far memory; to be
+    // inlined, since nothing in it is called.
+    enum class Cases { kMost, kAll };
+    template <Cases cases>
+    [[gnu::always_inline]] inline hook::Verdict answer(Space& space, hook::SystemCall& call) const;
 
 private:
     struct Buffer {
@@ -40,7 +48,65 @@ private:
         bool may_block = false;
     };
 
+    static uint64_t bytes_of(const Buffer& buffer, const hook::SystemCall& call) noexcept {
+        const uint64_t told =
+            buffer.is_count_int ? static_cast<uint32_t>(call.arguments[2]) : call.arguments[2];
+        return (buffer.is_counted ? told * buffer.unit : buffer.unit) + buffer.extra;
+    }
+    [[gnu::always_inline]] static bool is_there(const pager::Region& region, uint32_t index) {
+        const uint8_t access = region.access_of(index).load(std::memory_order_relaxed);
+        return (access & pager::block_access::kUsable) != 0 &&
+               pager::block_word::state(region.block(index).load()) == pager::BlockState::kWritable;
+    }
+    // The same of several blocks, or of parts of one.
+    static bool are_there(const pager::Region& region, uint64_t begin, uint64_t end, bool write);
+    static void note_progress(hook::SystemCall& call);
+
     std::array<Buffer, kSystemCallsMax> buffers_{};
 };
+
+template <BufferCalls::Cases cases>
+hook::Verdict BufferCalls::answer(Space& space, hook::SystemCall& call) const {
+    if (call.number >= kSystemCallsMax) return kNotUsual;
+    const Buffer& buffer = buffers_[call.number];
+    if (buffer.unit == 0) return kNotUsual;
+    const uint64_t begin = call.arguments[1];
+    const uint64_t bytes = bytes_of(buffer, call);
+    const auto stack = reinterpret_cast<uintptr_t>(call.stack);
+    if (hook::is_near_handlers_memory(stack)) {
+        if (cases == Cases::kMost || space.contains(stack)) return kNotUsual;
+    }
+    const size_t area = space.area_of(begin);
+    if (area == Space::kAreas) {
+        if (cases == Cases::kMost || space.overlaps(begin, begin + bytes)) return kNotUsual;
+        return hook::Verdict::kNative;
+    }
+    if (bytes == 0 || bytes > piece_bytes.load(std::memory_order_relaxed)) return kNotUsual;
+    // The first time it is asked for elsewhere.
+    if (buffer.may_block && !is_known_to_be_prompt(call.arguments[0])) return kNotUsual;
+    pager::Region* const region = space.region_at(area);
+    if (region == nullptr || begin + bytes > reinterpret_cast<uintptr_t>(region->end())) {
+        return kNotUsual;
+    }
+    // Published first, then looked at: whoever evicts does it the other way round.
+    pager::Holds::Hold* const hold =
+        pager::holds.publish_only(begin, begin + bytes, stack, !space.has_threads());
+    if (hold == nullptr) return kNotUsual;
+    const uint32_t index = region->index_of(reinterpret_cast<const std::byte*>(begin));
+    const uint32_t last = region->index_of(reinterpret_cast<const std::byte*>(begin + bytes - 1));
+    if (index != last || !is_there(*region, index)) {
+        if (cases == Cases::kMost || !are_there(*region, begin, begin + bytes, buffer.is_written)) {
+            pager::Holds::release(*hold);
+            return kNotUsual;
+        }
+    }
+    space.count_protected_call();
+    pager::FrameTable& frames = region->pager->frames();
+    call.cleared = &hold->end;
+    call.watched = &frames.progress_waiters();
+    call.after = note_progress;
+    call.context = &frames;
+    return hook::Verdict::kThenAfter;
+}
 
 }  // namespace hanare::intercept

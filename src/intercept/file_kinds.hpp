@@ -19,6 +19,12 @@ extern std::atomic<FileKind> file_kinds[kFilesMax];
 
 FileKind find_file_kind(uint64_t file) noexcept;
 
+// As far as it was asked for.
+inline bool is_known_to_be_prompt(uint64_t file) noexcept {
+    return file < kFilesMax &&
+           file_kinds[file].load(std::memory_order_relaxed) == FileKind::kPrompt;
+}
+
 inline bool transfers_promptly(uint64_t file) noexcept {
     if (file >= kFilesMax) return false;
     const FileKind kind = file_kinds[file].load(std::memory_order_relaxed);

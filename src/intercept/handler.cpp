@@ -239,6 +239,8 @@ Verdict handle_mincore(SystemCall& call) {
 
 // Apart from what is usual, which then needs no stack frame for all this.
 [[gnu::noinline]] Verdict handle_any(SystemCall& call) {
+    const Verdict verdict = buffer_calls.answer<BufferCalls::Cases::kAll>(*the_space, call);
+    if (verdict != BufferCalls::kNotUsual) return verdict;
     if (sys::OwnThread::is_current()) return Verdict::kNative;
     if (the_space->contains(reinterpret_cast<uintptr_t>(call.stack))) {
         hook::hanare_hook_with_vector_registers(keep_stack, call.stack);
@@ -303,7 +305,7 @@ Space* space() noexcept { return the_space; }
 void add_buffer_call(const SystemCallArguments& row) noexcept { buffer_calls.add(row); }
 
 Verdict handle_system_call(SystemCall& call) {
-    const Verdict verdict = buffer_calls.answer(*the_space, call);
+    const Verdict verdict = buffer_calls.answer<BufferCalls::Cases::kMost>(*the_space, call);
     return verdict == BufferCalls::kNotUsual ? handle_any(call) : verdict;
 }
 

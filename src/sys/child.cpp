@@ -20,8 +20,8 @@ namespace {
 constexpr int kExecFailed = 127;
 
 // Between fork and exec: async-signal-safe calls only.
-[[noreturn]] void become(char* const* argv, int input_fd, int output_fd, bool errors_too,
-                         pid_t parent) {
+[[noreturn]] void become(const char* program, char* const* argv, int input_fd, int output_fd,
+                         bool errors_too, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(kExecFailed);  // it died before prctl
     sigset_t none;
@@ -29,14 +29,14 @@ constexpr int kExecFailed = 127;
     sigprocmask(SIG_SETMASK, &none, nullptr);
     const bool has_input = input_fd < 0 || dup2(input_fd, STDIN_FILENO) >= 0;
     const bool has_errors = !errors_too || dup2(output_fd, STDERR_FILENO) >= 0;
-    if (has_input && has_errors && dup2(output_fd, STDOUT_FILENO) >= 0)
-        execv("/proc/self/exe", argv);
+    if (has_input && has_errors && dup2(output_fd, STDOUT_FILENO) >= 0) execv(program, argv);
     _exit(kExecFailed);
 }
 
 }  // namespace
 
-Result<Child> Child::start(const std::vector<std::string>& argv, Input input, Output output) {
+Result<Child> Child::start(const std::vector<std::string>& argv, Input input, Output output,
+                           const char* program) {
     std::vector<char*> pointers;
     for (const std::string& argument : argv)
         pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -58,7 +58,8 @@ Result<Child> Child::start(const std::vector<std::string>& argv, Input input, Ou
     child.input_fd_ = sockets[0];
     child.pid_ = fork();
     if (child.pid_ == 0) {
-        become(pointers.data(), sockets[1], ends[1], output == Output::kWithErrors, parent);
+        become(program, pointers.data(), sockets[1], ends[1], output == Output::kWithErrors,
+               parent);
     }
     const int error = errno;
     close(ends[1]);

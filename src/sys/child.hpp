@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A child process that runs this same program with other arguments, whose standard output is a pipe
-// to us and whose standard input can be one from us.  It dies with its parent (the thread that
-// started it), however that ends. Objects are used by the thread that made them.
+// A child process that runs this same program with other arguments, or one that belongs to it; its
+// standard output is a pipe to us, and its standard input can be one from us.  It dies with its
+// parent (the thread that started it), however that ends.  Objects are used by the thread that made
+// them.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +22,8 @@ public:
     enum class Output { kAlone, kWithErrors };  // standard error goes to the pipe as well
     // argv[0] is the program's name as ps shows it.
     static Result<Child> start(const std::vector<std::string>& argv,
-                               Input input = Input::kInherited, Output output = Output::kAlone);
+                               Input input = Input::kInherited, Output output = Output::kAlone,
+                               const char* program = "/proc/self/exe");
 
     Child(Child&& other) noexcept;
     Child& operator=(Child&& other) noexcept;

@@ -41,8 +41,9 @@ built=$(cd "$work/prefix" && LC_ALL=C grep -rlaP '\A\x7fELF' . | sort)
 ./$libdir/libhanare-run.so
 ./$libdir/libhanare.so."*"
 ./$libdir/libtmk.a
+./libexec/hanare/hanare-bench-intercept
 ./libexec/hanare/hanare-space-root
-./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 8 ]]
+./libexec/hanare/hanare-tools" && $(wc -l <<<"$built") == 9 ]]
 
 step "the unit and the manual page of memory servers"
 grep -q "^ExecStart=.* $work/staged/bin/hanare " "$work/prefix/lib/systemd/system/hanare-server.service"

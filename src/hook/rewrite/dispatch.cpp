@@ -94,7 +94,10 @@ void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept {
     }
 }
 
-extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
+namespace {
+
+// Apart from what is usual, which then needs no stack frame for all this.
+[[gnu::noinline]] Verdict dispatch_any(SystemCall* call) {
     if (call->number == SYS_mmap && maps_code_of_a_file(*call)) {
         make_system_call(*call);
         if (!is_error(call->number)) {
@@ -114,6 +117,16 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
         }
     }
     return ask_handler(*call);
+}
+
+}  // namespace
+
+extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
+    if (call->number < kSystemCallNumbers &&
+        hanare_hook_wanted[call->number] == static_cast<uint8_t>(Wanted::kWhereMemoryIs)) {
+        return handler.load(std::memory_order_acquire)(*call);
+    }
+    return dispatch_any(call);
 }
 
 }  // namespace hanare::hook

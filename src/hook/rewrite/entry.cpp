@@ -6,8 +6,14 @@
 //
 // On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
 // destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
-// the return address into the stub).  Returns in rcx a Verdict, and in rax the result if that is
-// kDone.  Flags are kept, as the instruction keeps them: Rust's compilers rely on it.
+// the return address into the stub).  Returns with the program's stack pointer, rcx being 0 where
+// the stub makes the system call, or else where it jumps to, r11 being the stub's address that was
+// returned to.  Flags are kept, as the instruction keeps them: Rust's compilers rely on it.
+//
+// That the call has returned before anything else happens is for the processor, which foresees
+// where functions return to from the calls it has seen: left by a jump behind the system call, the
+// entry would make it mistake all functions that return next, and processors that forget in the
+// kernel would not have foreseen a return.
 #include <cpuid.h>
 
 #include <algorithm>
@@ -27,7 +33,8 @@ static_assert(static_cast<int>(Wanted::kWhereMemoryIs) == 2 &&
               static_cast<int>(Verdict::kNative) == 1 &&
               static_cast<int>(Verdict::kThenAfter) == 2 && kPlaceBytes == uint64_t{1} << 32);
 static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x10000 &&
-              kStubBytes == 64 && kStubReturnAt == 56 && kStubRedZoneBytes == 128);
+              kStubBytes == 64 && kStubReturnAt == 56 && kStubRedZoneBytes == 128 &&
+              kStubSyscallAt == 4);
 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
@@ -52,6 +59,8 @@ asm(R"(
     .type   hanare_hook_entry, @function
 hanare_hook_entry:
     .cfi_startproc
+    .cfi_def_cfa %rsp, 136
+    .cfi_offset %rip, -136
     movzwl  %ax, %ecx                   # as much as the table has; the rest is the dispatcher's
     leaq    hanare_hook_wanted(%rip), %r11
     movzbl  (%r11,%rcx), %ecx           # changes no flags, as all up to where they are saved
@@ -70,23 +79,38 @@ hanare_hook_entry:
     movzbl  (%r11,%rcx), %ecx
     jrcxz   1f
     jmp     2f
-1:  movl    $1, %ecx
-    ret
-2:  movq    (%rsp), %rcx                # the return address, in the stub
-    leaq    136(%rsp), %r11
+1:  ret     $128
+2:  movq    (%rsp), %r11
+    leaq    hanare_hook_ask(%rip), %rcx
+    ret     $128
+    .cfi_endproc
+    .size   hanare_hook_entry, . - hanare_hook_entry
+
+    .balign 64
+    .type   hanare_hook_ask, @function
+hanare_hook_ask:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 0
+    .cfi_register %rip, %r11
+    leaq    -128(%rsp), %rsp
+    .cfi_def_cfa_offset 128
+    pushq   %r11
+    .cfi_def_cfa_offset 136
+    .cfi_offset %rip, -136
     pushq   %rbp
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset %rbp, 0
+    .cfi_def_cfa_offset 144
+    .cfi_offset %rbp, -144
     movq    %rax, %rbp
     lahf                                # pushfq and popfq take several times as long
     seto    %al
     pushq   %rax
-    .cfi_adjust_cfa_offset 8
+    .cfi_def_cfa_offset 152
     movq    %rbp, %rax
     leaq    8(%rsp), %rbp
-    .cfi_def_cfa %rbp, 16
-    andq    $-64, %rcx
-    movq    56(%rcx), %rcx              # where the program goes on
+    .cfi_def_cfa %rbp, 144
+    andq    $-64, %r11                  # the stub
+    leaq    144(%rbp), %rcx
+    movq    56(%r11), %r11              # where the program goes on
     subq    $112, %rsp
     andq    $-16, %rsp
     movq    %rax, (%rsp)
@@ -96,27 +120,35 @@ hanare_hook_entry:
     movq    %r10, 32(%rsp)
     movq    %r8, 40(%rsp)
     movq    %r9, 48(%rsp)
-    movq    %rcx, 56(%rsp)
-    movq    %r11, 64(%rsp)
+    movq    %r11, 56(%rsp)
+    movq    %rcx, 64(%rsp)
     movq    %rsp, %rdi
     cld
     call    hanare_hook_dispatch
-    cmpl    $2, %eax
-    je      5f
-    movq    %rax, %rcx
+    addq    $6, 8(%rbp)                 # behind the stub's system call
+    cmpl    $1, %eax
+    ja      5f
+    addl    %eax, %eax
+    subq    %rax, 8(%rbp)               # kNative: at it
     movq    (%rsp), %rax
     load_arguments
-    movq    %rax, %r11
+6:  movq    %rax, %rcx
     movq    -8(%rbp), %rax
     addb    $127, %al                   # the overflow flag
     sahf                                # and the others
-    movq    %r11, %rax
+    movq    %rcx, %rax
     leave
-    .cfi_remember_state
-    .cfi_def_cfa %rsp, 8
+    .cfi_def_cfa %rsp, 136
     .cfi_restore %rbp
-    ret
-    .cfi_restore_state
+    popq    %r11
+    .cfi_def_cfa_offset 128
+    .cfi_register %rip, %r11
+    leaq    128(%rsp), %rsp
+    .cfi_def_cfa_offset 0
+    jmp     *%r11
+    .cfi_def_cfa %rbp, 144
+    .cfi_offset %rbp, -144
+    .cfi_offset %rip, -136
 5:  movq    (%rsp), %rax                # kThenAfter
     load_arguments
     syscall
@@ -124,31 +156,15 @@ hanare_hook_entry:
     movq    $0, (%rcx)
     movq    80(%rsp), %rcx
     cmpl    $0, (%rcx)
-    jne     7f
-6:  movq    %rax, %r11
-    movq    -8(%rbp), %rax
-    addb    $127, %al
-    sahf
-    movq    %r11, %rax
-    leave
-    .cfi_remember_state
-    .cfi_def_cfa %rsp, 8
-    .cfi_restore %rbp
-    movl    $0, %ecx                    # kDone
-    movq    (%rsp), %r11
-    leaq    8(%rsp), %rsp
-    .cfi_def_cfa_offset 0
-    .cfi_register %rip, %r11
-    jmp     *%r11                       # a return would not be foreseen (kThenAfter)
-    .cfi_restore_state
-7:  movq    %rax, (%rsp)
+    je      6b
+    movq    %rax, (%rsp)
     movq    %rsp, %rdi
     call    *88(%rsp)
     movq    (%rsp), %rax
     load_arguments
     jmp     6b
     .cfi_endproc
-    .size   hanare_hook_entry, . - hanare_hook_entry
+    .size   hanare_hook_ask, . - hanare_hook_ask
     .purgem load_arguments
 
     .balign 16

@@ -27,16 +27,17 @@ namespace {
 constexpr size_t kBeforeEnd = 16;
 constexpr size_t kShiftedFrom = 21;
 constexpr size_t kCallEnd = 27;
-constexpr size_t kShiftedTo = 35;
-constexpr size_t kAfterBegin = 39;
+constexpr size_t kSyscallBegin = 31;
+constexpr size_t kAfterBegin = 33;
 
 constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
-    0x48, 0x8d, 0x64, 0x24, 0x80,                    // lea -128(%rsp), %rsp
-    0xff, 0x15, 0,    0,    0,    0,                 // call *entry(%rip)
-    0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00,  // lea 128(%rsp), %rsp
-    0xe3, 0x02,                                      // jrcxz behind the system call
-    0x0f, 0x05,                                      // syscall
+    0x48, 0x8d, 0x64, 0x24, 0x80,     // lea -128(%rsp), %rsp
+    0xff, 0x15, 0,    0,    0,    0,  // call *entry(%rip)
+    0xe3, 0x02,                       // jrcxz to the system call
+    0xff, 0xe1,                       // jmp *%rcx
+    0x0f, 0x05,                       // syscall
 };
+static_assert(kSyscallBegin - kCallEnd == kStubSyscallAt);
 static_assert(kStubCallBytes == kAfterBegin - kBeforeEnd);
 static_assert(kBeforeEnd == SyscallSite::kBeforeBytesMax);
 static_assert(kAfterBegin + SyscallSite::kAfterBytesMax + kJumpBytes <= kStubReturnAt);
@@ -47,7 +48,7 @@ constexpr uint8_t kFrameAddress[] = {HANARE_STUB_FRAME};
 constexpr uint8_t kReturnAddress[] = {HANARE_STUB_RETURN};
 static_assert(sizeof kFrameAddress == HANARE_STUB_FRAME_BYTES);
 static_assert(sizeof kReturnAddress == HANARE_STUB_RETURN_BYTES);
-static_assert(kFrameAddress[9] == kShiftedFrom && kFrameAddress[13] == kShiftedTo &&
+static_assert(kFrameAddress[9] == kShiftedFrom && kFrameAddress[13] == kCallEnd &&
               kFrameAddress[5] == kStubBytes - 1 && kStubRedZoneBytes == 1U << 7 &&
               kReturnAddress[7] == kStubReturnAt);
 

@@ -11,12 +11,12 @@
 namespace hanare::hook {
 
 // DWARF expressions for the frames of stubs (stub.hpp), as bytes for C++ and for the assembler.
-// rsp + ((21 <= offset && offset < 35) << 7), the offset being rip & 63:
-//   breg7 0, breg16 0, const1u 63, and, dup, const1u 21, ge, swap, const1u 35, lt, and, lit7, shl,
+// rsp + ((21 <= offset && offset < 27) << 7), the offset being rip & 63:
+//   breg7 0, breg16 0, const1u 63, and, dup, const1u 21, ge, swap, const1u 27, lt, and, lit7, shl,
 //   plus
 #define HANARE_STUB_FRAME_BYTES 19
 #define HANARE_STUB_FRAME                                                                     \
-    0x77, 0x00, 0x80, 0x00, 0x08, 0x3f, 0x1a, 0x12, 0x08, 0x15, 0x2a, 0x16, 0x08, 0x23, 0x2d, \
+    0x77, 0x00, 0x80, 0x00, 0x08, 0x3f, 0x1a, 0x12, 0x08, 0x15, 0x2a, 0x16, 0x08, 0x1b, 0x2d, \
         0x1a, 0x37, 0x24, 0x22
 // What lies at offset 56 of the stub:
 //   breg16 0, const1u 63, not, and, plus_uconst 56, deref

@@ -28,7 +28,7 @@ enum class Verdict : uint64_t {
     kNative = 1,  // the system call is made by the site's stub, as the arguments now say
     // It is made as the arguments now say, then 0 is stored in `cleared`, and if `watched` is not 0
     // `after` is called, as the handler was.  Sooner than a handler that makes it and returns:
-    // coming back from the kernel, processors have forgotten where functions return to.
+    // coming back from the kernel, processors may have forgotten where functions return to.
     kThenAfter = 2,
 };
 

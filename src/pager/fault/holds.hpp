@@ -31,12 +31,12 @@ public:
     // From now on [begin, end) does not leave, once it is there.  `stack`: the caller's stack
     // pointer.  nullptr where there are too many threads or holds.
     Hold* publish(uintptr_t begin, uintptr_t end, uintptr_t stack) noexcept;
-    // The same of a thread that holds nothing; nullptr for others.  `is_alone`: there is no other
-    // thread, of whomever.
+    // The same of a thread that has published before and holds nothing; nullptr for others.
+    // `is_alone`: there is no other thread, of whomever.
     [[gnu::always_inline]] Hold* publish_only(uintptr_t begin, uintptr_t end, uintptr_t stack,
                                               bool is_alone) noexcept {
         auto* const thread = static_cast<Thread*>(own_);
-        if (thread == nullptr) return publish(begin, end, stack);
+        if (thread == nullptr) return nullptr;
         Hold& hold = thread->holds[0];
         if (hold.end.load(std::memory_order_relaxed) != 0) return nullptr;
         claim(hold, begin, stack);
