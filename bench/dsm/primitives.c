@@ -6,7 +6,8 @@
 //
 // cold: blocks that another task has written, in random order; sequential: the same in order, all
 // of it; barrier; lock_again: a lock that is here; lock_alternates: a lock that two tasks take in
-// turns, and a word under it; stencil: an iteration in which each task writes its rows of one grid
+// turns, and a word under it; migratory: sections of two tasks under one lock, each of which writes
+// to eight blocks; stencil: an iteration in which each task writes its rows of one grid
 // and reads one row of each neighbour's in the other, with what it cost in faults and messages once
 // it is in its stride.
 #include <inttypes.h>
@@ -21,6 +22,7 @@
 enum { kBlockBytes = 4096, kWordsPerBlock = kBlockBytes / 8 };
 enum { kColdBlocks = 4096, kColdStride = 16, kSequentialBytes = 256 << 20 };
 enum { kBarriers = 2000, kAgain = 1000000, kTurns = 2000 };
+enum { kSections = 1000, kMigrants = 8, kMigrantStride = 16 };
 enum { kRowBlocks = 4, kRows = 64, kIterations = 200, kWarm = 100 };
 
 static hanare_dsm *dsm;
@@ -136,6 +138,37 @@ static void measure_locks(void) {
     meet();
 }
 
+// Tasks that want the lock at all times have it in turns.
+static void measure_migratory(void) {
+    uint64_t *const memory = share((size_t)kMigrants * kMigrantStride * kBlockBytes);
+    hanare_dsm_counters before = {.struct_size = sizeof before};
+    hanare_dsm_counters after = {.struct_size = sizeof after};
+    must(hanare_dsm_count(dsm, &before), "count");
+    const double begin = now_us();
+    for (int i = 0; rank < 2 && i < kSections; ++i) {
+        must(hanare_dsm_lock(dsm, 7), "lock");
+        for (size_t m = 0; m < kMigrants; ++m) {
+            memory[m * kMigrantStride * kWordsPerBlock] += m + 1;
+        }
+        must(hanare_dsm_unlock(dsm, 7), "unlock");
+    }
+    const double us = now_us() - begin;
+    must(hanare_dsm_count(dsm, &after), "count");
+    meet();
+    for (size_t m = 0; m < kMigrants; ++m) {
+        if (memory[m * kMigrantStride * kWordsPerBlock] != 2 * kSections * (m + 1)) {
+            must(HANARE_STATUS_CORRUPT, "migratory");
+        }
+    }
+    if (rank == 0) {
+        printf("name=migratory us=%.1f remote_locks=%.2f read_faults=%.2f fetched=%.2f\n",
+               us / (2 * kSections), (double)(after.remote_locks - before.remote_locks) / kSections,
+               (double)(after.read_faults - before.read_faults) / kSections,
+               (double)(after.fetched_blocks - before.fetched_blocks) / kSections);
+    }
+    meet();
+}
+
 static void measure_stencil(void) {
     const size_t row = (size_t)kRowBlocks * kWordsPerBlock;
     uint64_t *const memory = share(2 * size * kRows * row * sizeof *memory);
@@ -187,6 +220,7 @@ int main(void) {
     measure_sequential();
     measure_barrier();
     measure_locks();
+    measure_migratory();
     measure_stencil();
     must(hanare_dsm_finish(dsm), "finish");
     return 0;

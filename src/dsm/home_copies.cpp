@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies: dropping those that are old, and fetching again what is needed in each epoch.  By
-// ordinary threads, one at a time.
+// Copies: dropping those that are old, and fetching again what is needed in each epoch, or by each
+// section under a lock.  By ordinary threads, one at a time.
 #include <array>
 #include <optional>
 #include <utility>
@@ -133,16 +133,27 @@ hanare_status HomeMemory::refresh() noexcept {
         refreshed_blocks_ = 0;
         pause_ = std::min(2 * pause_, kPauseMax);
     }
+    const hanare_status status = fetch_all_again(fetched, 0);
+    expected_ = fetched_.count();
+    if (dropped_.count() > kDroppedMax) trim();
+    return status;
+}
+
+hanare_status HomeMemory::fetch_before_missed(std::span<const uint32_t> blocks) noexcept {
+    const sys::SignalBlock no_signals;
+    const std::lock_guard guard(release_lock_);
+    return fetch_all_again(blocks, kRememberedMax);
+}
+
+hanare_status HomeMemory::fetch_all_again(std::span<const uint32_t> fetched,
+                                          uint32_t remembered) noexcept {
     hanare_status first = HANARE_STATUS_OK;
-    uint32_t remembered = 0;
     while (!fetched.empty()) {
         size_t used = 0;
         const hanare_status status = fetch_again(fetched, used, remembered);
         if (first == HANARE_STATUS_OK) first = status;
         fetched = fetched.subspan(used);
     }
-    expected_ = fetched_.count();
-    if (dropped_.count() > kDroppedMax) trim();
     return first;
 }
 

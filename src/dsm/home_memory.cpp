@@ -216,6 +216,7 @@ hanare_status HomeMemory::obtain(uint32_t block, bool write) noexcept {
         }
     }
     if ((state(block).load() & State::kHomeHere) != 0) return obtain_here(block);
+    misses_.add(block);
     return obtain_copy(block, write);
 }
 

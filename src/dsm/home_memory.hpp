@@ -34,6 +34,7 @@
 #include "dsm/notices.hpp"
 #include "dsm/peers.hpp"
 #include "dsm/run_list.hpp"
+#include "dsm/section_use.hpp"
 #include "dsm/segment.hpp"
 #include "dsm/twins.hpp"
 #include "sys/lock.hpp"
@@ -64,6 +65,9 @@ public:
     hanare_status invalidate(std::span<const Run> runs) noexcept;
     // Fetches what was dropped and had been needed since the last call: after a barrier.
     hanare_status refresh() noexcept;
+    // Fetches what of these is absent and has been fetched before, all of it at once.  In order.
+    hanare_status fetch_before_missed(std::span<const uint32_t> blocks) noexcept;
+    const RecentMisses& misses() const noexcept { return misses_; }
 
     // ---- what peers ask
     static constexpr uint32_t kClaimsMax = 256;
@@ -204,6 +208,7 @@ private:
     hanare_status send(uint32_t home, std::span<const std::byte> diffs) noexcept;
     hanare_status send_part(uint32_t home, std::span<const std::byte> diffs,
                             HomeAnswer& answer) noexcept;
+    hanare_status fetch_all_again(std::span<const uint32_t> fetched, uint32_t remembered) noexcept;
     hanare_status fetch_again(std::span<const uint32_t> fetched, size_t& used,
                               uint32_t& remembered) noexcept;
 
@@ -225,6 +230,7 @@ private:
     BlockList served_;
     BlockList fetched_;  // since the last refresh
     BlockList dropped_;  // copies, since trim()
+    RecentMisses misses_;
 
     sys::RankedLock steady_lock_{sys::LockRank::kShared};  // their twins, and that they are steady
 

@@ -54,6 +54,11 @@ HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Co
                    notices_.copy_positions(positions);
                    return positions;
                },
+           .fetch =
+               [this](std::span<const uint32_t> blocks) {
+                   return memory_->fetch_before_missed(blocks);
+               },
+           .misses = [this]() -> const RecentMisses& { return memory_->misses(); },
            .find_lost = [this](uint32_t first) { return find_lost(first); }}),
       changed_(std::move(changed)),
       learnt_(std::move(learnt)),

@@ -89,11 +89,28 @@ Result<void> Locks::fetch(uint32_t number, std::unique_lock<std::mutex>& guard) 
     const std::vector<uint64_t> known = std::move(lock.positions);
     guard.unlock();
     status = actions_.acquire(from, known);
+    if (status == HANARE_STATUS_OK) status = begin_section(lock);
     if (status != HANARE_STATUS_OK) return give_up(status);
     guard.lock();
     lock.is_wanted = false;
     Counters::add(counters_.remote_locks);
     return {};
+}
+
+// Nobody else has the lock, or is about to.
+hanare_status Locks::begin_section(Lock& lock) {
+    if (lock.use == nullptr) lock.use = std::make_unique<SectionUse>();
+    const hanare_status status = actions_.fetch(lock.use->begin());
+    lock.is_from_elsewhere = true;
+    lock.misses = actions_.misses().count();
+    return status;
+}
+
+void Locks::end_section(Lock& lock) {
+    if (!std::exchange(lock.is_from_elsewhere, false)) return;
+    uint32_t missed[SectionUse::kBlocksMax];
+    const size_t count = actions_.misses().since(lock.misses, missed);
+    lock.use->end(std::span(missed).first(count));
 }
 
 hanare_status Locks::ask_for_last(uint32_t number, uint32_t& last) {
@@ -136,6 +153,7 @@ Result<void> Locks::unlock(uint32_t number) {
     {
         const std::lock_guard guard(lock_);
         Lock& lock = at(number);
+        end_section(lock);
         lock.is_held = false;
         successor = std::exchange(lock.successor, kNobody);
         if (successor != kNobody) lock.is_here = false;

@@ -6,7 +6,8 @@
 // one successor, the queue is spread over them, and a task that has the token locks again without
 // a message (TreadMarks: Keleher et al. 1994; Naimi, Trehel 1987).
 //
-// With the token come the positions of the notices that its last holder knew (notices.hpp).
+// With the token come the positions of the notices that its last holder knew (notices.hpp), and
+// then, all at once, the blocks that sections under the lock need (section_use.hpp).
 // What peers ask is answered by the thread that serves them; lock() and unlock() are for any
 // ordinary thread.
 #pragma once
@@ -14,13 +15,16 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
 #include "dsm/counters.hpp"
 #include "dsm/peers.hpp"
+#include "dsm/section_use.hpp"
 
 namespace hanare::dsm {
 
@@ -33,6 +37,9 @@ public:
         // What the task `from`, whose positions these are, knows, is known here.
         std::function<hanare_status(uint32_t from, const std::vector<uint64_t>&)> acquire;
         std::function<std::vector<uint64_t>()> positions;
+        // What of these blocks is not here is fetched; and which were missed.
+        std::function<hanare_status(std::span<const uint32_t>)> fetch;
+        std::function<const RecentMisses&()> misses;
         // Whether some task is no more, that one first (Peers::lost()).
         std::function<bool(uint32_t)> find_lost;
     };
@@ -66,10 +73,16 @@ private:
         uint32_t waiting = 0;     // threads of this task
         uint32_t from = 0;        // who has sent the token
         std::vector<uint64_t> positions;
+        // Of who holds it.  It has come from another task, when so many blocks had been missed.
+        bool is_from_elsewhere = false;
+        uint64_t misses = 0;
+        std::unique_ptr<SectionUse> use;
     };
     uint32_t manager_of(uint32_t number) const noexcept { return number % peers_.size(); }
     Lock& at(uint32_t number);
     Result<void> fetch(uint32_t number, std::unique_lock<std::mutex>& guard);
+    hanare_status begin_section(Lock& lock);
+    void end_section(Lock& lock);
     hanare_status ask_for_last(uint32_t number, uint32_t& last);
     Result<void> await(uint32_t number, uint32_t asked, std::unique_lock<std::mutex>& guard);
     std::unexpected<Error> failed(uint32_t number, hanare_status status) const;
