@@ -40,9 +40,11 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
     if (HomeWaits::knows(question.kind)) return waits_.answer(question, rest, room, bytes);
     switch (question.kind) {
         case QuestionKind::kClaim: {
-            bytes = question.count * sizeof(uint16_t);
-            if (question.count > HomeMemory::kClaimsMax || room.size() < bytes) return done(false);
-            return done(memory_->claim_for(question.from, question.begin, question.count,
+            const uint64_t count = question.count & UINT32_MAX;
+            bytes = count * sizeof(uint16_t);
+            if (count > HomeMemory::kClaimsMax || room.size() < bytes) return done(false);
+            return done(memory_->claim_for(question.from, question.begin, count,
+                                           question.count >> 32,
                                            reinterpret_cast<uint16_t*>(room.data())));
         }
         case QuestionKind::kFetch: {

@@ -266,16 +266,19 @@ hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
 
 // ---- homes
 
-// The block's, and those of some behind it.
+// The block's, and those of some behind it, which are not claimed unless they are about to be used.
 hanare_status HomeMemory::find_homes(uint32_t block) noexcept {
     const uint32_t window = claims_.take(block, 1, kClaimWindowMax);
-    const uint32_t count =
-        std::min({window, kDirectoryBlocks - block % kDirectoryBlocks, segment_.blocks() - block});
-    claims_.next.store(block + count, std::memory_order_relaxed);
+    const uint32_t most =
+        std::min(kDirectoryBlocks - block % kDirectoryBlocks, segment_.blocks() - block);
+    const uint32_t claims = std::min(window, most);
+    const uint32_t count = std::min(std::max(window, kToldMin), most);
+    claims_.next.store(block + claims, std::memory_order_relaxed);
     uint16_t homes[kClaimsMax];
-    const hanare_status status = ask_for_homes(block, count, homes);
+    const hanare_status status = ask_for_homes(block, count, claims, homes);
     if (status != HANARE_STATUS_OK) return status;
     for (uint32_t i = 0; i < count; ++i) {
+        if (homes[i] == kNobodysHome) continue;
         uint32_t seen = state(block + i).load();
         while ((seen & State::kHomeKnown) == 0 &&
                !state(block + i).compare_exchange_weak(
@@ -285,34 +288,40 @@ hanare_status HomeMemory::find_homes(uint32_t block) noexcept {
     return HANARE_STATUS_OK;
 }
 
-hanare_status HomeMemory::ask_for_homes(uint32_t block, uint32_t count, uint16_t* homes) noexcept {
+hanare_status HomeMemory::ask_for_homes(uint32_t block, uint32_t count, uint32_t claims,
+                                        uint16_t* homes) noexcept {
     const uint32_t directory = directory_of(block);
     if (directory == peers_.rank()) {
-        return claim_for(peers_.rank(), block, count, homes) ? HANARE_STATUS_OK
-                                                             : HANARE_STATUS_INTERNAL;
+        return claim_for(peers_.rank(), block, count, claims, homes) ? HANARE_STATUS_OK
+                                                                     : HANARE_STATUS_INTERNAL;
     }
-    const QuestionText question(
-        {.kind = QuestionKind::kClaim, .from = peers_.rank(), .begin = block, .count = count});
+    const QuestionText question({.kind = QuestionKind::kClaim,
+                                 .from = peers_.rank(),
+                                 .begin = block,
+                                 .count = count | uint64_t{claims} << 32});
     size_t bytes = 0;
     const std::span<std::byte> room(reinterpret_cast<std::byte*>(homes), count * sizeof *homes);
     const hanare_status status = peers_.ask(directory, question.bytes(), room, &bytes);
     if (status != HANARE_STATUS_OK) return status;
     bool is_sound = bytes == room.size();
-    for (uint32_t i = 0; is_sound && i < count; ++i) is_sound = homes[i] < peers_.size();
+    for (uint32_t i = 0; is_sound && i < count; ++i) {
+        is_sound = homes[i] < peers_.size() || (i >= claims && homes[i] == kNobodysHome);
+    }
     return is_sound ? HANARE_STATUS_OK : HANARE_STATUS_CORRUPT;
 }
 
-bool HomeMemory::claim_for(uint32_t task, uint64_t first, uint64_t count,
+bool HomeMemory::claim_for(uint32_t task, uint64_t first, uint64_t count, uint64_t claims,
                            uint16_t* homes) noexcept {
-    if (first >= segment_.blocks() || count == 0 || count > kClaimsMax || task >= peers_.size() ||
-        first % kDirectoryBlocks + count > kDirectoryBlocks ||
+    if (first >= segment_.blocks() || claims == 0 || claims > count || count > kClaimsMax ||
+        task >= peers_.size() || first % kDirectoryBlocks + count > kDirectoryBlocks ||
         directory_of(static_cast<uint32_t>(first)) != peers_.rank()) {
         return false;
     }
     auto* const owners = reinterpret_cast<uint16_t*>(directory_.address()) + first;
     const sys::LockGuard guard(directory_lock_);
     for (uint64_t i = 0; i < count; ++i) {
-        if (owners[i] == 0) owners[i] = static_cast<uint16_t>(task + 1);
+        if (owners[i] == 0 && i < claims) owners[i] = static_cast<uint16_t>(task + 1);
+        // Nobody's is 0 there, and so kNobodysHome.
         homes[i] = static_cast<uint16_t>(owners[i] - 1);
     }
     return true;

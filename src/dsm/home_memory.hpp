@@ -81,14 +81,19 @@ public:
                  uint8_t* grants) noexcept;
     // Diffs of blocks whose home this is; up to the first that has another one.
     bool apply(std::span<const std::byte> diffs, HomeAnswer& answer) noexcept;
-    // Whose homes these blocks are (ranks, 2 bytes each); `task`'s, where they were nobody's.
-    // False: this task does not know that of these blocks.
-    bool claim_for(uint32_t task, uint64_t first, uint64_t count, uint16_t* homes) noexcept;
+    // Whose homes these blocks are (ranks, 2 bytes each); of the first `claims` of them it is
+    // `task`'s, where they were nobody's, and of the others kNobodysHome.  False: this task does
+    // not know that of these blocks.
+    static constexpr uint16_t kNobodysHome = UINT16_MAX;
+    bool claim_for(uint32_t task, uint64_t first, uint64_t count, uint64_t claims,
+                   uint16_t* homes) noexcept;
 
 private:
     // Who is asked for the homes of 256 blocks in a row.
     static constexpr uint32_t kDirectoryBlocks = 256;
     static constexpr uint32_t kClaimWindowMax = 64;
+    // Of how many it is asked where they are, at least.
+    static constexpr uint32_t kToldMin = 32;
     static constexpr uint32_t kFetchWindowMin = 4;
     static constexpr uint32_t kFetchWindowMax = Fetch::kBlocksMax;
     // What lies behind a word that several write to in turns does not go round with it.
@@ -171,7 +176,8 @@ private:
     hanare_status obtain_here(uint32_t block) noexcept;
     hanare_status obtain_copy(uint32_t block, bool write) noexcept;
     hanare_status find_homes(uint32_t block) noexcept;
-    hanare_status ask_for_homes(uint32_t block, uint32_t count, uint16_t* homes) noexcept;
+    hanare_status ask_for_homes(uint32_t block, uint32_t count, uint32_t claims,
+                                uint16_t* homes) noexcept;
     int map(uint32_t first, uint32_t count, bool write_protected) noexcept;
     int forbid_writes(uint32_t first, uint32_t count) noexcept;
     // Before the program may write to it.

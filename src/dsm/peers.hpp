@@ -27,7 +27,8 @@ struct PeerKeys {
 };
 
 enum class QuestionKind : uint32_t {
-    kClaim = 1,       // begin, count: who is their home? whoever asks, if nobody is
+    kClaim = 1,       // begin, count: who is their home?  of as many as the upper half of count
+                      // says: whoever asks, if nobody is
     kFetch = 2,       // begin, count: a copy is about to be read; answered by a HomeAnswer
     kApply = 3,       // diffs follow; or begin bytes of them are in the asker's mail; HomeAnswer
     kAllocate = 4,    // begin: bytes

@@ -123,7 +123,7 @@ void fuzz_questions(Input input) {
         const uint64_t first = is_near ? take<uint16_t>(input) % kBlocks : take<uint64_t>(input);
         const uint64_t count = is_near ? take<uint8_t>(input) % 65 : take<uint64_t>(input);
         switch (kind % 5) {
-            case 0: home.memory->claim_for(task, first, count, homes); break;
+            case 0: home.memory->claim_for(task, first, count, 1 + count % 7, homes); break;
             case 1:
                 if (count > Fetch::kBlocksMax) break;
                 if (home.memory->note_fetch(first, count, answer)) {
