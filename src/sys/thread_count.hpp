@@ -26,7 +26,7 @@ public:
     static void forget_all() noexcept;
 
 private:
-    [[gnu::tls_model("initial-exec")]] static thread_local bool current_;
+    [[gnu::tls_model("initial-exec")]] static constinit thread_local bool current_;
 };
 
 class ThreadCount {

@@ -345,6 +345,9 @@ print(good, check(1))
     def test_cancel(self):
         self.compare("cancel")
 
+    def test_cancel_anywhere(self):
+        self.compare("cancel_anywhere", local="200M")
+
     def test_static_array(self):
         self.compare("static_array")
 
