@@ -2,8 +2,6 @@
 //
 // Copies: dropping those that are old, and fetching again what is needed in each epoch, or by each
 // section under a lock.  By ordinary threads, one at a time.
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "dsm/home_memory.hpp"
@@ -140,6 +138,7 @@ hanare_status HomeMemory::refresh() noexcept {
 }
 
 hanare_status HomeMemory::fetch_before_missed(std::span<const uint32_t> blocks) noexcept {
+    if (blocks.empty()) return HANARE_STATUS_OK;
     const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
     return fetch_all_again(blocks, kRememberedMax);
@@ -160,15 +159,16 @@ hanare_status HomeMemory::fetch_all_again(std::span<const uint32_t> fetched,
 // As many of them as one time allows: the first `used`.
 hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t& used,
                                       uint32_t& remembered) noexcept {
-    std::array<std::optional<Fetch>, kFetchesAtOnce> fetches;
+    auto& fetches = again_;
     size_t count = 0;
     std::ranges::fill(snapshots_, 0);
     for (used = 0; used < fetched.size(); ++used) {
         const uint32_t block = fetched[used];
         uint32_t seen = 0;
         if (!try_take(block, seen)) continue;
-        // Where it was at home and is not fetched from the new one yet, it is left to a fault.
-        if ((seen & State::kInTransit) != 0) {
+        // Where it was at home and is not fetched from the new one yet, it is left to a fault; so
+        // is what was never here.
+        if ((seen & State::kInTransit) != 0 || (seen & State::kHomeKnown) == 0) {
             give_back(block);
             continue;
         }

@@ -216,7 +216,6 @@ hanare_status HomeMemory::obtain(uint32_t block, bool write) noexcept {
         }
     }
     if ((state(block).load() & State::kHomeHere) != 0) return obtain_here(block);
-    misses_.add(block);
     return obtain_copy(block, write);
 }
 
@@ -253,7 +252,10 @@ hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
         watch->note_fetched(block, count);
     }
     for (uint32_t i = 0; i < taken; ++i) {
-        if (status == HANARE_STATUS_OK && i < count) note_fetched(block + i);
+        if (status == HANARE_STATUS_OK && i < count) {
+            misses_.add(block + i);
+            note_fetched(block + i);
+        }
         if (i > 0) give_back(block + i);
     }
     if (status == HANARE_STATUS_OK && count == 0) note_next_home(fetch);

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -246,7 +247,8 @@ private:
     std::array<Steady, kSteadyMax> steady_;
     uint32_t steady_count_ = 0;
     std::vector<uint32_t> snapshots_;  // by home, of the refresh that is going on
-    RunList early_;                    // sent home since the last release, when they were dropped
+    std::array<std::optional<Fetch>, kFetchesAtOnce> again_;  // and what is under way
+    RunList early_;  // sent home since the last release, when they were dropped
     // Since a refresh was left out, which is done again after `pause_` of them.
     uint32_t refreshes_ = 0;
     uint64_t refreshed_blocks_ = 0;

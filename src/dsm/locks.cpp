@@ -89,27 +89,27 @@ Result<void> Locks::fetch(uint32_t number, std::unique_lock<std::mutex>& guard) 
     const std::vector<uint64_t> known = std::move(lock.positions);
     guard.unlock();
     status = actions_.acquire(from, known);
-    if (status == HANARE_STATUS_OK) status = begin_section(lock);
     if (status != HANARE_STATUS_OK) return give_up(status);
+    begin_section(lock);
     guard.lock();
     lock.is_wanted = false;
     Counters::add(counters_.remote_locks);
     return {};
 }
 
-// Nobody else has the lock, or is about to.
-hanare_status Locks::begin_section(Lock& lock) {
-    if (lock.use == nullptr) lock.use = std::make_unique<SectionUse>();
-    const hanare_status status = actions_.fetch(lock.use->begin());
+// Nobody else has the lock, or is about to.  What cannot be fetched now is left to faults.
+void Locks::begin_section(Lock& lock) {
+    if (lock.use != nullptr) (void)actions_.fetch(lock.use->begin());
     lock.is_from_elsewhere = true;
     lock.misses = actions_.misses().count();
-    return status;
 }
 
 void Locks::end_section(Lock& lock) {
     if (!std::exchange(lock.is_from_elsewhere, false)) return;
     uint32_t missed[SectionUse::kBlocksMax];
     const size_t count = actions_.misses().since(lock.misses, missed);
+    if (lock.use == nullptr && count == 0) return;
+    if (lock.use == nullptr) lock.use = std::make_unique<SectionUse>();
     lock.use->end(std::span(missed).first(count));
 }
 

@@ -81,7 +81,7 @@ private:
     uint32_t manager_of(uint32_t number) const noexcept { return number % peers_.size(); }
     Lock& at(uint32_t number);
     Result<void> fetch(uint32_t number, std::unique_lock<std::mutex>& guard);
-    hanare_status begin_section(Lock& lock);
+    void begin_section(Lock& lock);
     void end_section(Lock& lock);
     hanare_status ask_for_last(uint32_t number, uint32_t& last);
     Result<void> await(uint32_t number, uint32_t asked, std::unique_lock<std::mutex>& guard);

@@ -32,8 +32,9 @@ public:
 
     // Nothing was done, since the call or its case is another one.  In a register, as all verdicts.
     static constexpr auto kNotUsual = static_cast<hook::Verdict>(3);
-    // kMost: of one block that is all there, with a stack that is far from far memory; to be
-    // inlined, since nothing in it is called.
+    // kMost: of one block that is all there, a file that was seen before and a thread that was
+    // here before, with a stack that is far from far memory; to be inlined, since nothing in it is
+    // called.
     enum class Cases { kMost, kAll };
     template <Cases cases>
     [[gnu::always_inline]] inline hook::Verdict answer(Space& space, hook::SystemCall& call) const;
@@ -82,15 +83,23 @@ hook::Verdict BufferCalls::answer(Space& space, hook::SystemCall& call) const {
         return hook::Verdict::kNative;
     }
     if (bytes == 0 || bytes > piece_bytes.load(std::memory_order_relaxed)) return kNotUsual;
-    // The first time it is asked for elsewhere.
-    if (buffer.may_block && !is_known_to_be_prompt(call.arguments[0])) return kNotUsual;
+    if (buffer.may_block) {
+        const uint64_t file = call.arguments[0];
+        if (cases == Cases::kMost ? !is_known_to_be_prompt(file) : !transfers_promptly(file)) {
+            return kNotUsual;
+        }
+    }
     pager::Region* const region = space.region_at(area);
     if (region == nullptr || begin + bytes > reinterpret_cast<uintptr_t>(region->end())) {
         return kNotUsual;
     }
     // Published first, then looked at: whoever evicts does it the other way round.
-    pager::Holds::Hold* const hold =
-        pager::holds.publish_only(begin, begin + bytes, stack, !space.has_threads());
+    pager::Holds::Hold* hold = nullptr;
+    if (cases == Cases::kAll && !pager::holds.know_caller()) {
+        hold = pager::holds.publish(begin, begin + bytes, stack);
+    } else {
+        hold = pager::holds.publish_only(begin, begin + bytes, stack, !space.has_threads());
+    }
     if (hold == nullptr) return kNotUsual;
     const uint32_t index = region->index_of(reinterpret_cast<const std::byte*>(begin));
     const uint32_t last = region->index_of(reinterpret_cast<const std::byte*>(begin + bytes - 1));

@@ -48,6 +48,8 @@ public:
         }
         return &hold;
     }
+    // Whether the calling thread has published before.
+    bool know_caller() const noexcept { return own_ != nullptr; }
     // A system call begins: what the calling thread still holds for calls at that stack pointer, or
     // below on the same stack, was left without being released.
     void drop_left(uintptr_t stack) noexcept;
