@@ -21,10 +21,12 @@ constexpr uint64_t kLocalBytes = 256 * kMiB;
 constexpr const char* kWorker = "hanare-bench-intercept";
 
 // Beside this program.
-std::string worker_path() {
+Result<std::string> worker_path() {
     std::error_code ignored;
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", ignored);
-    return (own.parent_path() / kWorker).string();
+    const std::string path = (own.parent_path() / kWorker).string();
+    if (access(path.c_str(), X_OK) == 0) return path;
+    return fail(HANARE_STATUS_NOT_FOUND, "there is no program %s beside this one", kWorker);
 }
 
 Result<std::string> text_of(const sys::FileDescriptor& file) {
@@ -42,7 +44,8 @@ Result<std::string> text_of(const sys::FileDescriptor& file) {
 
 Result<InterceptStation> InterceptStation::open(bool below_run, const std::string& store,
                                                 const sys::Interrupt& interrupt) {
-    if (!below_run) return start({kWorker}, worker_path(), {}, interrupt);
+    HANARE_TRY_ASSIGN(const std::string worker, worker_path());
+    if (!below_run) return start({kWorker}, worker, {}, interrupt);
     HANARE_TRY_ASSIGN(const config::StoreSpec spec, config::parse_store_spec(store));
     sys::FileDescriptor statistics;
     if (const int error = sys::open_unnamed(spec.directory, statistics); error != 0) {
@@ -52,7 +55,7 @@ Result<InterceptStation> InterceptStation::open(bool below_run, const std::strin
     const std::string path =
         "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(statistics.number());
     return start({"hanare", "run", "--local", std::to_string(kLocalBytes), "--store", store,
-                  "--stats", path, "--", worker_path()},
+                  "--stats", path, "--", worker},
                  "/proc/self/exe", std::move(statistics), interrupt);
 }
 

@@ -6,10 +6,10 @@
 //
 // cold: blocks that another task has written, in random order; sequential: the same in order, all
 // of it; barrier; lock_again: a lock that is here; lock_alternates: a lock that two tasks take in
-// turns, and a word under it; migratory: sections of two tasks under one lock, each of which writes
-// to eight blocks; stencil: an iteration in which each task writes its rows of one grid
-// and reads one row of each neighbour's in the other, with what it cost in faults and messages once
-// it is in its stride.
+// turns, and a word under it; migratory: sections of two tasks in turns under one lock, each of
+// which writes to eight blocks, and what hands the turn over; stencil: an iteration in which each
+// task writes its rows of one grid and reads one row of each neighbour's in the other, with what it
+// cost in faults and messages once it is in its stride.
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -138,19 +138,25 @@ static void measure_locks(void) {
     meet();
 }
 
-// Tasks that want the lock at all times have it in turns.
+// By semaphores, whose numbers are those of the tasks: else who has the lock may take it again.
 static void measure_migratory(void) {
     uint64_t *const memory = share((size_t)kMigrants * kMigrantStride * kBlockBytes);
     hanare_dsm_counters before = {.struct_size = sizeof before};
     hanare_dsm_counters after = {.struct_size = sizeof after};
+    for (uint32_t task = 0; rank == 0 && task < 2; ++task) {
+        must(hanare_dsm_semaphore_make(dsm, task, 1 - task), "semaphore");
+    }
+    meet();
     must(hanare_dsm_count(dsm, &before), "count");
     const double begin = now_us();
     for (int i = 0; rank < 2 && i < kSections; ++i) {
+        must(hanare_dsm_semaphore_wait(dsm, rank), "semaphore");
         must(hanare_dsm_lock(dsm, 7), "lock");
         for (size_t m = 0; m < kMigrants; ++m) {
             memory[m * kMigrantStride * kWordsPerBlock] += m + 1;
         }
         must(hanare_dsm_unlock(dsm, 7), "unlock");
+        must(hanare_dsm_semaphore_post(dsm, 1 - rank), "semaphore");
     }
     const double us = now_us() - begin;
     must(hanare_dsm_count(dsm, &after), "count");

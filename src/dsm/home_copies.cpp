@@ -137,11 +137,11 @@ hanare_status HomeMemory::refresh() noexcept {
     return status;
 }
 
-hanare_status HomeMemory::fetch_before_missed(std::span<const uint32_t> blocks) noexcept {
-    if (blocks.empty()) return HANARE_STATUS_OK;
+void HomeMemory::fetch_before_missed(std::span<const uint32_t> blocks) noexcept {
+    if (blocks.empty()) return;
     const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
-    return fetch_all_again(blocks, kRememberedMax);
+    fetch_all_again(blocks, kRememberedMax);
 }
 
 hanare_status HomeMemory::fetch_all_again(std::span<const uint32_t> fetched,

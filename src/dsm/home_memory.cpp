@@ -253,7 +253,7 @@ hanare_status HomeMemory::obtain_copy(uint32_t block, bool write) noexcept {
     }
     for (uint32_t i = 0; i < taken; ++i) {
         if (status == HANARE_STATUS_OK && i < count) {
-            misses_.add(block + i);
+            misses_.add({.block = block + i, .came_along = i > 0});
             note_fetched(block + i);
         }
         if (i > 0) give_back(block + i);

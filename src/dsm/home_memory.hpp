@@ -66,8 +66,9 @@ public:
     hanare_status invalidate(std::span<const Run> runs) noexcept;
     // Fetches what was dropped and had been needed since the last call: after a barrier.
     hanare_status refresh() noexcept;
-    // Fetches what of these is absent and has been fetched before, all of it at once.  In order.
-    hanare_status fetch_before_missed(std::span<const uint32_t> blocks) noexcept;
+    // Fetches what of these is absent and has been fetched before, all of it at once; what cannot
+    // be fetched now is left to faults.  In order.
+    void fetch_before_missed(std::span<const uint32_t> blocks) noexcept;
     const RecentMisses& misses() const noexcept { return misses_; }
 
     // ---- what peers ask

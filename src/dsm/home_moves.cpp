@@ -97,7 +97,7 @@ hanare_status HomeMemory::become_home(Fetch& fetch, uint32_t taken, uint32_t rig
             }
         }
     }
-    for (uint32_t i = 0; i < count; ++i) misses_.add(first + i);
+    for (uint32_t i = 0; i < count; ++i) misses_.add({.block = first + i, .came_along = i > 0});
     Counters::add(counters_.fetched_blocks, count);
     if (auto* const watch = counters_.watch) watch->note_fetched(first, count);
     return HANARE_STATUS_OK;

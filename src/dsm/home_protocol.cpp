@@ -55,9 +55,7 @@ HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Co
                    return positions;
                },
            .fetch =
-               [this](std::span<const uint32_t> blocks) {
-                   return memory_->fetch_before_missed(blocks);
-               },
+               [this](std::span<const uint32_t> blocks) { memory_->fetch_before_missed(blocks); },
            .misses = [this]() -> const RecentMisses& { return memory_->misses(); },
            .find_lost = [this](uint32_t first) { return find_lost(first); }}),
       changed_(std::move(changed)),

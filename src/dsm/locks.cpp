@@ -97,16 +97,16 @@ Result<void> Locks::fetch(uint32_t number, std::unique_lock<std::mutex>& guard) 
     return {};
 }
 
-// Nobody else has the lock, or is about to.  What cannot be fetched now is left to faults.
+// Nobody else has the lock, or is about to.
 void Locks::begin_section(Lock& lock) {
-    if (lock.use != nullptr) (void)actions_.fetch(lock.use->begin());
+    if (lock.use != nullptr) actions_.fetch(lock.use->begin());
     lock.is_from_elsewhere = true;
     lock.misses = actions_.misses().count();
 }
 
 void Locks::end_section(Lock& lock) {
     if (!std::exchange(lock.is_from_elsewhere, false)) return;
-    uint32_t missed[SectionUse::kBlocksMax];
+    Miss missed[RecentMisses::kKept];
     const size_t count = actions_.misses().since(lock.misses, missed);
     if (lock.use == nullptr && count == 0) return;
     if (lock.use == nullptr) lock.use = std::make_unique<SectionUse>();

@@ -37,8 +37,8 @@ public:
         // What the task `from`, whose positions these are, knows, is known here.
         std::function<hanare_status(uint32_t from, const std::vector<uint64_t>&)> acquire;
         std::function<std::vector<uint64_t>()> positions;
-        // What of these blocks is not here is fetched; and which were missed.
-        std::function<hanare_status(std::span<const uint32_t>)> fetch;
+        // What of these blocks is not here is fetched, if it can be; and which were missed.
+        std::function<void(std::span<const uint32_t>)> fetch;
         std::function<const RecentMisses&()> misses;
         // Whether some task is no more, that one first (Peers::lost()).
         std::function<bool(uint32_t)> find_lost;

@@ -14,22 +14,23 @@ std::span<const uint32_t> SectionUse::begin() noexcept {
     return std::span(wanted_).first(wanted);
 }
 
-void SectionUse::note(uint32_t block) noexcept {
+// What came along does not count as needed, but if that is known already it stays so.
+void SectionUse::note(Miss miss) noexcept {
     const auto end = uses_.begin() + count_;
     const auto use = std::find_if(uses_.begin(), end,
-                                  [block](const Use& other) { return other.block == block; });
+                                  [miss](const Use& other) { return other.block == miss.block; });
     if (use != end) {
-        if (!use->is_missed) use->times = kNeeded;
+        if (!use->is_missed && !miss.came_along) use->times = kNeeded;
         use->is_missed = true;
-    } else if (count_ < kBlocksMax) {
-        uses_[count_++] = {.block = block, .times = kOnce, .is_missed = true};
+    } else if (count_ < kBlocksMax && !miss.came_along) {
+        uses_[count_++] = {.block = miss.block, .times = kOnce, .is_missed = true};
     }
 }
 
 // What was fetched is not missed, whether it was of use or not: that shows when nothing was.
-void SectionUse::end(std::span<const uint32_t> missed) noexcept {
+void SectionUse::end(std::span<const Miss> missed) noexcept {
     for (uint32_t i = 0; i < count_; ++i) uses_[i].is_missed = false;
-    for (const uint32_t block : missed) note(block);
+    for (const Miss& miss : missed) note(miss);
     uint32_t needed = 0;
     uint32_t needed_still = 0;
     uint32_t kept = 0;

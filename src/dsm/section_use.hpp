@@ -18,29 +18,36 @@
 
 namespace hanare::dsm {
 
+struct Miss {
+    uint32_t block;
+    bool came_along;  // with a neighbour that was missed: nobody knows whether it is needed
+};
+
 class RecentMisses {
 public:
     static constexpr uint32_t kKept = 256;
 
     // Any thread; async-signal-safe.
-    void add(uint32_t block) noexcept {
+    void add(Miss miss) noexcept {
         const uint64_t number = count_.fetch_add(1, std::memory_order_relaxed);
-        blocks_[number % kKept].store(block, std::memory_order_relaxed);
+        const uint64_t word = uint64_t{miss.block} << 1 | (miss.came_along ? 1 : 0);
+        misses_[number % kKept].store(word, std::memory_order_relaxed);
     }
     uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
     // The first of those since then; how many there are.  A hint: others may add meanwhile.
-    size_t since(uint64_t begin, std::span<uint32_t> blocks) const noexcept {
-        const uint64_t more =
-            std::min<uint64_t>(count() - begin, std::min(blocks.size(), size_t{kKept}));
+    size_t since(uint64_t begin, std::span<Miss> misses) const noexcept {
+        const uint64_t most = std::min(misses.size(), size_t{kKept});
+        const uint64_t more = std::min(count() - begin, most);
         for (uint64_t i = 0; i < more; ++i) {
-            blocks[i] = blocks_[(begin + i) % kKept].load(std::memory_order_relaxed);
+            const uint64_t word = misses_[(begin + i) % kKept].load(std::memory_order_relaxed);
+            misses[i] = {.block = static_cast<uint32_t>(word >> 1), .came_along = (word & 1) != 0};
         }
         return more;
     }
 
 private:
     std::atomic<uint64_t> count_{0};
-    std::array<std::atomic<uint32_t>, kKept> blocks_ = {};
+    std::array<std::atomic<uint64_t>, kKept> misses_ = {};
 };
 
 // By who has the lock.
@@ -54,17 +61,17 @@ public:
     // of either.
     std::span<const uint32_t> begin() noexcept;
     // That section is over, and has missed these itself.
-    void end(std::span<const uint32_t> missed) noexcept;
+    void end(std::span<const Miss> missed) noexcept;
 
 private:
     static constexpr uint8_t kOnce = 1;
     static constexpr uint8_t kNeeded = 2;
     struct Use {
         uint32_t block;
-        uint8_t times;  // kOnce or kNeeded
-        bool is_missed;
+        uint8_t times;   // kOnce or kNeeded
+        bool is_missed;  // in this section; or it came along
     };
-    void note(uint32_t block) noexcept;
+    void note(Miss miss) noexcept;
 
     std::array<Use, kBlocksMax> uses_;
     std::array<uint32_t, kBlocksMax> wanted_;

@@ -18,9 +18,9 @@ Blocks begin(SectionUse& use) {
 // A section that needs these: it misses what was not fetched.  What was.
 Blocks pass(SectionUse& use, const Blocks& needed) {
     const Blocks fetched = begin(use);
-    Blocks missed;
+    std::vector<Miss> missed;
     for (const uint32_t block : needed) {
-        if (std::ranges::find(fetched, block) == fetched.end()) missed.push_back(block);
+        if (std::ranges::find(fetched, block) == fetched.end()) missed.push_back({block, false});
     }
     use.end(missed);
     return fetched;
@@ -40,6 +40,39 @@ TEST(SectionUseTest, WhatGoesOverMemoryIsNotFetched) {
     SectionUse use;
     for (uint32_t block = 0; block < 1000; ++block) {
         EXPECT_EQ(pass(use, {block, block + 5000}), Blocks());
+    }
+}
+
+// A miss brings the three blocks behind along, of which it is not known whether they are needed.
+TEST(SectionUseTest, NeighboursThatCameAlongStayKnown) {
+    SectionUse use;
+    uint32_t misses = 0;
+    uint32_t looks = 0;
+    for (int section = 0; section < 1000; ++section) {
+        Blocks there = begin(use);
+        if (section > 100 && there.empty()) ++looks;
+        std::vector<Miss> missed;
+        for (uint32_t block = 8; block < 12; ++block) {
+            if (std::ranges::find(there, block) != there.end()) continue;
+            if (section > 100) ++misses;
+            for (uint32_t i = 0; i < 4; ++i) {
+                there.push_back(block + i);
+                missed.push_back({block + i, i > 0});
+            }
+        }
+        use.end(missed);
+    }
+    EXPECT_GT(looks, 0u);
+    EXPECT_LE(misses, looks) << "one in each look, which brings the others";
+}
+
+TEST(SectionUseTest, WhatOnlyCameAlongIsNotFetched) {
+    SectionUse use;
+    for (int section = 0; section < 20; ++section) {
+        const Blocks fetched = begin(use);
+        EXPECT_TRUE(fetched.empty() || fetched == Blocks{5});
+        const std::vector<Miss> missed = {{5, false}, {6, true}, {7, true}};
+        use.end(std::span(missed).first(fetched.empty() ? 3 : 0));
     }
 }
 
@@ -72,15 +105,18 @@ TEST(SectionUseTest, ThereIsRoomForSoMany) {
 
 TEST(RecentMissesTest, KnowsWhatCameSinceAMoment) {
     RecentMisses misses;
-    for (uint32_t block = 0; block < 1000; ++block) misses.add(block);
+    for (uint32_t block = 0; block < 1000; ++block) misses.add({block, false});
     const uint64_t begin = misses.count();
-    uint32_t blocks[4] = {};
-    EXPECT_EQ(misses.since(begin, blocks), 0u);
-    for (uint32_t block = 2000; block < 2003; ++block) misses.add(block);
-    ASSERT_EQ(misses.since(begin, blocks), 3u);
-    EXPECT_EQ(blocks[2], 2002u);
-    for (uint32_t block = 0; block < 1000; ++block) misses.add(block);
-    EXPECT_EQ(misses.since(begin, blocks), 4u);
+    Miss found[4] = {};
+    EXPECT_EQ(misses.since(begin, found), 0u);
+    for (uint32_t block = 2000; block < 2003; ++block) misses.add({block, block == 2002});
+    ASSERT_EQ(misses.since(begin, found), 3u);
+    EXPECT_EQ(found[1].block, 2001u);
+    EXPECT_FALSE(found[1].came_along);
+    EXPECT_EQ(found[2].block, 2002u);
+    EXPECT_TRUE(found[2].came_along);
+    for (uint32_t block = 0; block < 1000; ++block) misses.add({block, false});
+    EXPECT_EQ(misses.since(begin, found), 4u);
 }
 
 }  // namespace
