@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/sanitizers.hpp"
+
 namespace hanare::dsm {
 namespace {
 
@@ -72,6 +74,14 @@ void apply_line(const std::byte* bytes, uint64_t changed, std::byte* line) noexc
 }
 
 }  // namespace
+
+bool differs(const std::byte* one, const std::byte* other) noexcept {
+    const base::UnseenByTsan unseen;
+    for (size_t at = 0; at < kBlockBytes; at += kLineBytes) {
+        if (!is_line_equal(one + at, other + at)) return true;
+    }
+    return false;
+}
 
 size_t make_diff(uint32_t block, const std::byte* twin, const std::byte* now,
                  std::byte* room) noexcept {

@@ -28,6 +28,11 @@ inline constexpr size_t kDiffBytesMax =
 size_t make_diff(uint32_t block, const std::byte* twin, const std::byte* now,
                  std::byte* room) noexcept;
 
+// Whether the blocks differ.  Others may write to them meanwhile: what differs all the time is
+// found, which memcmp() does not promise, since it may look twice at what it has found to differ,
+// and take the blocks for equal where that has become so.
+bool differs(const std::byte* one, const std::byte* other) noexcept;
+
 // Applies the diff at the beginning of `bytes` to the memory that `place` gives for its block
 // (null: there is none of that number).  Bytes that have not changed are neither read nor written.
 // Returns how long it was; 0: it is none.

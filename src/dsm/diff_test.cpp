@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "base/prng.hpp"
@@ -80,6 +82,24 @@ TEST(DiffTest, SeveralWritersOfOneWordDoNotDisturbEachOther) {
     for (size_t at = 0; at < kBlockBytes; ++at) {
         EXPECT_EQ(home.block[at], twin[at] ^ std::byte{0x5a}) << at;
     }
+}
+
+TEST(DiffTest, WhatDiffersIsFoundWhileOthersWrite) {
+    Block twin(kBlockBytes);
+    Block now(kBlockBytes);
+    EXPECT_FALSE(differs(twin.data(), now.data()));
+    now[kBlockBytes - 1] = std::byte{1};
+    volatile std::byte& other = now[100];
+    std::atomic<bool> is_over{false};
+    std::thread writer([&] {
+        for (uint32_t i = 0; !is_over.load(); ++i) other = static_cast<std::byte>(i & 1);
+    });
+    uint32_t found = 0;
+    constexpr uint32_t kLooks = 2'000'000;
+    for (uint32_t i = 0; i < kLooks; ++i) found += differs(twin.data(), now.data()) ? 1 : 0;
+    is_over.store(true);
+    writer.join();
+    EXPECT_EQ(found, kLooks);
 }
 
 TEST(DiffTest, WhatIsCutOffOrForAnotherBlockIsRefused) {

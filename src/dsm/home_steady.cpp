@@ -9,6 +9,7 @@
 // block itself; it is noted as given away while that was writable (kServed), and gets a notice.
 #include <cstring>
 
+#include "dsm/diff.hpp"
 #include "dsm/home_memory.hpp"
 
 namespace hanare::dsm {
@@ -56,7 +57,7 @@ bool HomeMemory::close_steady_block(Steady& steady, RunList& changed) noexcept {
     const uint32_t fetches = state(block).fetch_and(~(State::kServed | State::kShared));
     const bool was_served = (fetches & State::kServed) != 0;
     const bool was_read = (fetches & State::kShared) != 0;
-    bool is_changed = std::memcmp(twin, data, kBlockBytes) != 0;
+    bool is_changed = differs(twin, data);
     steady.unchanged = is_changed ? 0 : steady.unchanged + 1;
     steady.unread = was_read ? 0 : steady.unread + 1;
     steady.is_shared |= was_read;
@@ -71,7 +72,7 @@ bool HomeMemory::close_steady_block(Steady& steady, RunList& changed) noexcept {
     } else {
         if (steady.is_shared) {
             protect();
-            is_changed |= std::memcmp(twin, data, kBlockBytes) != 0;
+            is_changed |= differs(twin, data);
         }
         end_steady(block);
         // Who has fetched it just now has what it held; what it holds now he learns.

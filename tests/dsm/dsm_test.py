@@ -78,6 +78,12 @@ class DrawnPrograms(unittest.TestCase):
             run = launch(4, PROGRAMS / "moves", rounds, mode=mode, **more)
             self.assertEqual((run.returncode, run.stdout, run.stderr), (0, 4 * "right\n", ""))
 
+    def test_sections_of_many_rounds(self):
+        """Blocks that all write to, some of them under locks, in memory that is new again and again."""
+        for mode, rounds in (("on", 200), ("off", 400)):
+            run = launch(3, PROGRAMS / "sections", rounds, mode=mode)
+            self.assertEqual((run.returncode, run.stdout, run.stderr), (0, 3 * "right\n", ""))
+
     def test_with_a_task_that_is_killed(self):
         """All others end, and name it; the launcher, which would end them, sees a shell."""
         for seed in range(SEED, SEED + (RUNS + 4) // 5):
