@@ -56,10 +56,14 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
         case QuestionKind::kSnapshot: {
             HomeAnswer said;
             const uint64_t count = question.count & UINT32_MAX;
-            const uint64_t place = question.count >> 32;
+            const uint64_t place = (question.count & ~kFollows) >> 32;
+            const uint32_t follower =
+                (question.count & kFollows) != 0 ? question.from : Followers::kNobody;
             if (place + count > kSnapshotBlocksMax) return done(false);
             std::byte* const snapshot = mail_.snapshot_for(question.from) + place * kBlockBytes;
-            if (!memory_->take_snapshot(question.begin, count, said, snapshot)) return done(false);
+            if (!memory_->take_snapshot(question.begin, count, follower, said, snapshot)) {
+                return done(false);
+            }
             return give(&said, sizeof said);
         }
         case QuestionKind::kMove: {

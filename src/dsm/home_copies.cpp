@@ -118,7 +118,7 @@ void HomeMemory::trim() noexcept {
 // all of it at once.  What is there still may be dropped next time; some of it is remembered.  Now
 // and then all is left out, to see what is still needed: the more seldom the longer nothing else
 // was.
-hanare_status HomeMemory::refresh() noexcept {
+hanare_status HomeMemory::refresh(std::span<const Update> updates) noexcept {
     const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
     std::span<const uint32_t> fetched = fetched_.take();
@@ -131,7 +131,10 @@ hanare_status HomeMemory::refresh() noexcept {
         refreshed_blocks_ = 0;
         pause_ = std::min(2 * pause_, kPauseMax);
     }
-    const hanare_status status = fetch_all_again(fetched, 0);
+    // What another thread has just sent home, it has not said yet.
+    const bool counts = early_.runs().empty();
+    hanare_status status = counts ? take_updates(updates, fetched) : HANARE_STATUS_OK;
+    if (status == HANARE_STATUS_OK) status = fetch_all_again(fetched, After::kBarrier);
     expected_ = fetched_.count();
     if (dropped_.count() > kDroppedMax) trim();
     return status;
@@ -141,15 +144,15 @@ void HomeMemory::fetch_before_missed(std::span<const uint32_t> blocks) noexcept 
     if (blocks.empty()) return;
     const sys::SignalBlock no_signals;
     const std::lock_guard guard(release_lock_);
-    fetch_all_again(blocks, kRememberedMax);
+    fetch_all_again(blocks, After::kLock);
 }
 
-hanare_status HomeMemory::fetch_all_again(std::span<const uint32_t> fetched,
-                                          uint32_t remembered) noexcept {
+hanare_status HomeMemory::fetch_all_again(std::span<const uint32_t> fetched, After after) noexcept {
     hanare_status first = HANARE_STATUS_OK;
+    uint32_t remembered = after == After::kBarrier ? 0 : kRememberedMax;
     while (!fetched.empty()) {
         size_t used = 0;
-        const hanare_status status = fetch_again(fetched, used, remembered);
+        const hanare_status status = fetch_again(fetched, after, used, remembered);
         if (first == HANARE_STATUS_OK) first = status;
         fetched = fetched.subspan(used);
     }
@@ -157,7 +160,7 @@ hanare_status HomeMemory::fetch_all_again(std::span<const uint32_t> fetched,
 }
 
 // As many of them as one time allows: the first `used`.
-hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t& used,
+hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, After after, size_t& used,
                                       uint32_t& remembered) noexcept {
     auto& fetches = again_;
     size_t count = 0;
@@ -194,6 +197,7 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, size_t&
             if (has_snapshot) {
                 how.kind = QuestionKind::kSnapshot;
                 how.place = snapshots_[home];
+                how.follows = after == After::kBarrier;
             }
             fetches[count++].emplace(home, Run{block, 1}, how);
         }

@@ -31,6 +31,7 @@
 #include "dsm/block_state.hpp"
 #include "dsm/counters.hpp"
 #include "dsm/fetch.hpp"
+#include "dsm/followers.hpp"
 #include "dsm/mail.hpp"
 #include "dsm/notices.hpp"
 #include "dsm/peers.hpp"
@@ -64,8 +65,19 @@ public:
     hanare_status release(RunList& changed) noexcept;
     // Copies of these are dropped.  What was written to them here is sent home first.
     hanare_status invalidate(std::span<const Run> runs) noexcept;
-    // Fetches what was dropped and had been needed since the last call: after a barrier.
-    hanare_status refresh() noexcept;
+    // What a home has sent of a block, which nobody else has changed since the last barrier.
+    struct Update {
+        uint32_t home;
+        uint32_t block;
+        const std::byte* data;
+    };
+    // What was dropped and had been needed since the last call is here again: from the updates,
+    // which are in order, or fetched.  After a barrier.
+    hanare_status refresh(std::span<const Update> updates) noexcept;
+    // Before one: who gets an update (next_follower(), Followers::kNobody), and its bytes, in
+    // `room`, of kUpdateBytesMax.
+    uint32_t next_follower(uint32_t from) noexcept;
+    size_t make_update(uint32_t task, uint32_t barrier, std::byte* room) noexcept;
     // Fetches what of these is absent and has been fetched before, all of it at once; what cannot
     // be fetched now is left to faults.  In order.
     void fetch_before_missed(std::span<const uint32_t> blocks) noexcept;
@@ -75,8 +87,9 @@ public:
     static constexpr uint32_t kClaimsMax = 256;
     // Another task is about to read copies.  False here and below: nobody asks that.
     bool note_fetch(uint64_t first, uint64_t count, HomeAnswer& answer) noexcept;
-    // And `snapshot`, which has room for `count` blocks, gets what they hold.
-    bool take_snapshot(uint64_t first, uint64_t count, HomeAnswer& answer,
+    // And `snapshot`, which has room for `count` blocks, gets what they hold.  `follower`: the
+    // task, after a barrier; or Followers::kNobody.
+    bool take_snapshot(uint64_t first, uint64_t count, uint32_t follower, HomeAnswer& answer,
                        std::byte* snapshot) noexcept;
     // And wants to be their home; `grants` has room for `count`.
     bool move_to(uint32_t task, uint64_t first, uint64_t count, HomeAnswer& answer,
@@ -199,7 +212,7 @@ private:
     bool become_steady(uint32_t block) noexcept;
     void close_steady(RunList& changed) noexcept;
     bool close_steady_block(Steady& steady, RunList& changed) noexcept;
-    bool copy_steady(uint32_t block, std::byte* to) noexcept;
+    bool copy_steady(uint32_t block, uint32_t follower, std::byte* to) noexcept;
     bool is_steady(uint32_t block) const noexcept {
         return BlockState::is_steady(state(block).load());
     }
@@ -216,9 +229,13 @@ private:
     hanare_status send(uint32_t home, std::span<const std::byte> diffs) noexcept;
     hanare_status send_part(uint32_t home, std::span<const std::byte> diffs,
                             HomeAnswer& answer) noexcept;
-    hanare_status fetch_all_again(std::span<const uint32_t> fetched, uint32_t remembered) noexcept;
-    hanare_status fetch_again(std::span<const uint32_t> fetched, size_t& used,
+    enum class After { kBarrier, kLock };
+    hanare_status fetch_all_again(std::span<const uint32_t> fetched, After after) noexcept;
+    hanare_status fetch_again(std::span<const uint32_t> fetched, After after, size_t& used,
                               uint32_t& remembered) noexcept;
+    hanare_status take_updates(std::span<const Update> updates,
+                               std::span<const uint32_t> wanted) noexcept;
+    bool take_update(const Update& update) noexcept;
 
     Segment& segment_;
     Peers& peers_;
@@ -240,7 +257,9 @@ private:
     BlockList dropped_;  // copies, since trim()
     RecentMisses misses_;
 
-    sys::RankedLock steady_lock_{sys::LockRank::kShared};  // their twins, and that they are steady
+    // Steady blocks' twins, that they are steady, and who follows them.
+    sys::RankedLock steady_lock_{sys::LockRank::kShared};
+    Followers followers_ HANARE_GUARDED_BY(steady_lock_);
 
     std::mutex release_lock_;                   // what follows
     std::vector<size_t> diff_bytes_;            // by home

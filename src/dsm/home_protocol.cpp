@@ -2,10 +2,6 @@
 #include "dsm/home_protocol.hpp"
 
 #include <algorithm>
-#include <cstring>
-
-#include "job/word_wait.hpp"
-#include "sys/clock.hpp"
 
 namespace hanare::dsm {
 
@@ -15,9 +11,11 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
     HANARE_TRY_ASSIGN(auto mail, Mail::make(communicator.size()));
     HANARE_TRY_ASSIGN(auto changed, RunList::make(HomeMemory::kChangedRunsMax));
     HANARE_TRY_ASSIGN(auto learnt, RunList::make(kLearntRunsMax));
-    std::unique_ptr<HomeProtocol> made(new HomeProtocol(communicator, segment, counters,
-                                                        std::move(notices), std::move(mail),
-                                                        std::move(changed), std::move(learnt)));
+    HANARE_TRY_ASSIGN(auto updates_room,
+                      sys::SparseMemory::reserve(communicator.size() * kUpdateBytesMax));
+    std::unique_ptr<HomeProtocol> made(
+        new HomeProtocol(communicator, segment, counters, std::move(notices), std::move(mail),
+                         std::move(changed), std::move(learnt), std::move(updates_room)));
     HANARE_TRY_ASSIGN(made->memory_, HomeMemory::make(segment, made->peers_, counters));
     job::Exposures& exposures = communicator.exposures();
     const auto expose = [&](std::span<std::byte> memory,
@@ -35,7 +33,8 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
 }
 
 HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Counters& counters,
-                           Notices notices, Mail mail, RunList changed, RunList learnt)
+                           Notices notices, Mail mail, RunList changed, RunList learnt,
+                           sys::SparseMemory updates_room)
     : communicator_(communicator),
       lookout_(communicator),
       segment_(segment),
@@ -63,7 +62,10 @@ HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Co
       last_barrier_(communicator.size()),
       said_(communicator.size()),
       known_(communicator.size()),
-      message_(kMailBarrierBytes) {}
+      message_(kMailBarrierBytes),
+      updates_room_(std::move(updates_room)),
+      updates_(communicator.size()),
+      come_(kUpdatesAtOnce) {}
 
 Result<void> HomeProtocol::complete(const std::vector<PeerKeys>& keys, uint64_t deadline_ns) {
     for (uint32_t task = 0; task < peers_.size(); ++task) {
@@ -108,22 +110,23 @@ hanare_status HomeProtocol::acquire(uint32_t from, std::span<const uint64_t> kno
     return status == HANARE_STATUS_OK ? heed(known) : status;
 }
 
-void HomeProtocol::note_runs(std::span<const uint64_t> known, RunList& runs) const noexcept {
-    for (uint32_t task = 0; task < peers_.size(); ++task) {
-        const uint64_t begin = notices_.position(task);
-        if (known[task] <= begin) continue;
-        if (known[task] - begin > Notices::kRangeBytesMax) {
-            runs.add(kAllBlocks);
-        } else {
-            read_runs(notices_.pieces(task, begin, known[task] - begin), runs);
-        }
+// What the task has said between these positions.
+void HomeProtocol::note_runs_between(uint32_t task, uint64_t begin, uint64_t end,
+                                     RunList& runs) const noexcept {
+    if (end <= begin) return;
+    if (end - begin > Notices::kRangeBytesMax) {
+        runs.add(kAllBlocks);
+    } else {
+        read_runs(notices_.pieces(task, begin, end - begin), runs);
     }
 }
 
 // What this task's logs have up to there counts from now on: first the copies go.
 hanare_status HomeProtocol::heed(std::span<const uint64_t> known) noexcept {
     learnt_.clear();
-    note_runs(known, learnt_);
+    for (uint32_t task = 0; task < peers_.size(); ++task) {
+        note_runs_between(task, notices_.position(task), known[task], learnt_);
+    }
     learnt_.make_disjoint();
     const hanare_status status = memory_->invalidate(learnt_.runs());
     if (status != HANARE_STATUS_OK) return status;
@@ -176,128 +179,6 @@ hanare_status HomeProtocol::read_log(uint32_t from, uint32_t task, uint64_t posi
         notices_.fill_with_all(task, begin, bytes);
     }
     return first;
-}
-
-// ---- barriers
-
-Result<void> HomeProtocol::barrier(uint32_t id) {
-    const uint64_t begun_ns = sys::now_ns();
-    const hanare_status released = release();
-    if (released != HANARE_STATUS_OK) return failed("barrier", released);
-    ++barriers_;
-    Counters::add(counters_.barriers);
-    bool is_wrong = false;
-    for (uint32_t round = 0; (uint64_t{1} << round) < peers_.size(); ++round) {
-        HANARE_TRY(pass_round(round, id, is_wrong));
-    }
-    notices_.copy_positions(last_barrier_);
-    const hanare_status status = memory_->refresh();
-    Counters::add(counters_.wait_ns, sys::now_ns() - begun_ns);
-    if (status != HANARE_STATUS_OK) return failed("barrier", status);
-    if (!is_wrong) return {};
-    return fail(HANARE_STATUS_INVALID_ARGUMENT, "barrier %u: other tasks are at another one", id);
-}
-
-// Other threads of this task may release and acquire while it waits.
-Result<void> HomeProtocol::pass_round(uint32_t round, uint32_t id, bool& is_wrong) {
-    const uint32_t tasks = peers_.size();
-    const uint32_t step = (1u << round) % tasks;
-    const uint32_t to = (peers_.rank() + step) % tasks;
-    const uint32_t from = (peers_.rank() + tasks - step) % tasks;
-    const hanare_status sent = send_message(to, round, make_message(id, is_wrong));
-    if (sent != HANARE_STATUS_OK) return failed("barrier", sent);
-    HANARE_TRY(await_message(from, round));
-    const std::byte* const place = mail_.barrier(barriers_, round);
-    BarrierHead head;
-    std::memcpy(&head, place, sizeof head);
-    is_wrong |= head.id != id || head.is_wrong != 0 || head.number != barriers_;
-    std::memcpy(said_.data(), place + sizeof head, tasks * sizeof(Said));
-    std::ranges::transform(said_, known_.begin(), &Said::position);
-    const size_t head_bytes = sizeof head + tasks * sizeof(Said);
-    const std::span<const std::byte> logs(place + head_bytes, kMailBarrierBytes - head_bytes);
-    const std::lock_guard guard(learning_);
-    if (!notices_.may_be_known(known_)) return failed("barrier", HANARE_STATUS_CORRUPT);
-    const bool has_come = head.has_logs != 0 && notices_.take_in(said_, logs);
-    hanare_status status = has_come ? HANARE_STATUS_OK : read_logs(from, known_);
-    if (status == HANARE_STATUS_OK) status = heed(known_);
-    if (status != HANARE_STATUS_OK) return failed("barrier", status);
-    return {};
-}
-
-// Other threads may append meanwhile, and so overwrite what is copied here.
-std::span<const std::byte> HomeProtocol::make_message(uint32_t id, bool is_wrong) noexcept {
-    const std::lock_guard guard(learning_);
-    const uint32_t tasks = peers_.size();
-    const size_t head_bytes = sizeof(BarrierHead) + tasks * sizeof(Said);
-    size_t bytes = head_bytes;
-    for (uint32_t task = 0; task < tasks; ++task) {
-        said_[task] = {notices_.position(task), last_barrier_[task]};
-        bytes += std::min(said_[task].position - said_[task].begin, uint64_t{kMailBarrierBytes});
-    }
-    const bool has_logs = bytes <= kMailBarrierBytes;
-    const BarrierHead head = {
-        .number = barriers_, .id = id, .is_wrong = is_wrong, .has_logs = has_logs};
-    std::memcpy(message_.data(), &head, sizeof head);
-    std::memcpy(message_.data() + sizeof head, said_.data(), tasks * sizeof(Said));
-    std::byte* at = message_.data() + head_bytes;
-    for (uint32_t task = 0; has_logs && task < tasks; ++task) {
-        const auto [position, begin] = said_[task];
-        const auto pieces = notices_.pieces(task, begin, position - begin);
-        for (const auto& piece : {pieces.first, pieces.second}) {
-            at = std::ranges::copy(piece, at).out;
-        }
-    }
-    return std::span(message_).first(has_logs ? bytes : head_bytes);
-}
-
-// The words lie behind the messages, so that both requests go at once.
-hanare_status HomeProtocol::send_message(uint32_t to, uint32_t round,
-                                         std::span<const std::byte> message) {
-    const uint32_t tasks = peers_.size();
-    fabric::Operation put;
-    put.kind = fabric::Kind::kPut;
-    put.capability = peers_.keys(to).mail;
-    put.offset = Mail::barrier_offset(tasks, barriers_, round);
-    put.source = message;
-    peers_.prepare(put);
-    fabric::Operation notice;
-    notice.kind = fabric::Kind::kFetch;
-    notice.capability = put.capability;
-    notice.offset = Mail::word_offset(tasks, round);
-    notice.width = sizeof(uint32_t);
-    notice.operand = 1;
-    job::make_waking(notice);
-    peers_.prepare(notice);
-    Counters::add(counters_.barrier_messages);
-    Counters::add(counters_.barrier_bytes, message.size());
-    peers_.post_apart(to, put);
-    peers_.post_apart(to, notice);
-    const hanare_status put_status = peers_.wait(to, put);
-    const hanare_status status = peers_.wait(to, notice);
-    return put_status != HANARE_STATUS_OK ? put_status : status;
-}
-
-// Whose loss ends the wait: anybody's, since who is awaited may wait for that one, or have given
-// up.
-void HomeProtocol::add_others(uint32_t first, std::vector<uint32_t>& tasks) const {
-    for (uint32_t i = 0; i < peers_.size(); ++i) {
-        const uint32_t task = (first + i) % peers_.size();
-        if (task != peers_.rank()) tasks.push_back(task);
-    }
-}
-
-Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
-    std::atomic<uint32_t>& word = mail_.word(round);
-    const auto has_come = [&] {
-        return static_cast<int32_t>(word.load(std::memory_order_acquire) - barriers_) >= 0;
-    };
-    const job::Failure failure = lookout_.wait(
-        {.word = word, .has_come = has_come, .awaited = [&](std::vector<uint32_t>& tasks) {
-             add_others(from, tasks);
-         }});
-    if (failure.is_none()) return {};
-    peers_.note_lost(failure.rank);
-    return failed("barrier", failure.status);
 }
 
 }  // namespace hanare::dsm

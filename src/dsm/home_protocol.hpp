@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,24 +60,33 @@ private:
         uint32_t is_wrong = 0;  // some task has another id
         uint32_t has_logs = 0;
     };
+    // More than that of a barrier are fetched.
+    static constexpr size_t kUpdatesAtOnce = 1024;
     // Of what is learnt at once: all rings of a large job, twice.
     static constexpr uint32_t kLearntRunsMax = 1u << 20;
 
     HomeProtocol(job::Communicator& communicator, Segment& segment, Counters& counters,
-                 Notices notices, Mail mail, RunList changed, RunList learnt);
+                 Notices notices, Mail mail, RunList changed, RunList learnt,
+                 sys::SparseMemory updates_room);
 
     hanare_status release();
     hanare_status acquire(uint32_t from, std::span<const uint64_t> known);
     hanare_status read_logs(uint32_t from, std::span<const uint64_t> known) noexcept;
     hanare_status read_log(uint32_t from, uint32_t task, uint64_t position) noexcept;
-    void note_runs(std::span<const uint64_t> known, RunList& runs) const noexcept;
+    void note_runs_between(uint32_t task, uint64_t begin, uint64_t end,
+                           RunList& runs) const noexcept;
     hanare_status heed(std::span<const uint64_t> known) noexcept;
+    Result<void> pass_rounds(uint32_t id, bool& is_wrong);
     Result<void> pass_round(uint32_t round, uint32_t id, bool& is_wrong);
     void add_others(uint32_t first, std::vector<uint32_t>& tasks) const;
     bool find_lost(uint32_t first);
     std::span<const std::byte> make_message(uint32_t id, bool is_wrong) noexcept;
     hanare_status send_message(uint32_t to, uint32_t round, std::span<const std::byte> message);
     Result<void> await_message(uint32_t from, uint32_t round);
+    hanare_status send_updates(uint32_t first_told) noexcept;
+    hanare_status finish_update(uint32_t task) noexcept;
+    std::span<const HomeMemory::Update> updates_that_count() noexcept;
+    void find_changed_by_others(uint32_t home) noexcept;
     std::unexpected<Error> failed(const char* what, hanare_status status) const;
 
     job::Communicator& communicator_;
@@ -102,6 +112,9 @@ private:
     std::vector<uint64_t> known_;
     std::vector<std::byte> message_;
     uint32_t barriers_ = 0;
+    sys::SparseMemory updates_room_;                         // kUpdateBytesMax for each task
+    std::vector<std::optional<fabric::Operation>> updates_;  // that are under way, by task
+    std::vector<HomeMemory::Update> come_;
 };
 
 }  // namespace hanare::dsm

@@ -69,6 +69,7 @@ bool HomeMemory::close_steady_block(Steady& steady, RunList& changed) noexcept {
     if (stays) {
         const sys::LockGuard guard(steady_lock_);
         if (is_changed) std::memcpy(twin, data, kBlockBytes);
+        if (is_changed || was_served) followers_.note_change(block);
     } else {
         if (steady.is_shared) {
             protect();
@@ -104,19 +105,20 @@ void HomeMemory::end_steady(uint32_t block) noexcept {
     twins_.give_back(block);
 }
 
-bool HomeMemory::copy_steady(uint32_t block, std::byte* to) noexcept {
+bool HomeMemory::copy_steady(uint32_t block, uint32_t follower, std::byte* to) noexcept {
     const sys::LockGuard guard(steady_lock_);
     if (!is_steady(block)) return false;
     state(block).fetch_or(State::kShared);
+    if (follower != Followers::kNobody) followers_.note_fetch(block, follower);
     std::memcpy(to, twins_.of(block), kBlockBytes);
     return true;
 }
 
-bool HomeMemory::take_snapshot(uint64_t first, uint64_t count, HomeAnswer& answer,
-                               std::byte* snapshot) noexcept {
+bool HomeMemory::take_snapshot(uint64_t first, uint64_t count, uint32_t follower,
+                               HomeAnswer& answer, std::byte* snapshot) noexcept {
     return note_each(first, count, answer, [&](uint32_t block) {
         std::byte* const to = snapshot + (block - first) * kBlockBytes;
-        if (copy_steady(block, to)) return true;
+        if (copy_steady(block, follower, to)) return true;
         if (!note_fetch_of(block)) return false;
         std::memcpy(to, segment_.alias(block), kBlockBytes);
         return true;

@@ -3,7 +3,7 @@
 // Mail: memory of a task that the others write to: diffs too long for a question, and messages of
 // barriers, with words that wake it; and that they read: snapshots of blocks.  Who writes where is
 // fixed, so that nobody overwrites what has not been read: a barrier's message of a round lies in
-// one of two places in turns.
+// one of two places in turns, and so do updates: blocks that come with a barrier.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,14 @@ namespace hanare::dsm {
 inline constexpr size_t kMailDiffBytes = 256 * 1024;
 inline constexpr size_t kMailBarrierBytes = 64 * 1024;
 inline constexpr uint32_t kSnapshotBlocksMax = 64;
+// An update: UpdateHead, and so many times the number of a block (4 bytes) and what it holds.
+struct UpdateHead {
+    uint32_t barrier = 0;
+    uint32_t count = 0;
+};
+inline constexpr uint32_t kUpdateBlocksMax = 64;
+inline constexpr size_t kUpdateItemBytes = sizeof(uint32_t) + kBlockBytes;
+inline constexpr size_t kUpdateBytesMax = sizeof(UpdateHead) + kUpdateBlocksMax * kUpdateItemBytes;
 inline constexpr uint32_t kRoundsMax = 16;  // of a barrier of the largest job
 
 // Of the task `from`, in anybody's mail: what it sends, and what is made for it to be read.
@@ -59,6 +67,12 @@ public:
         return *reinterpret_cast<std::atomic<uint32_t>*>(memory_.address() +
                                                          word_offset(tasks_, round));
     }
+    static constexpr uint64_t update_offset(uint32_t tasks, uint32_t from, uint32_t turn) noexcept {
+        return word_offset(tasks, kRoundsMax) + (uint64_t{from} * 2 + turn % 2) * kUpdateBytesMax;
+    }
+    const std::byte* update_from(uint32_t from, uint32_t turn) const noexcept {
+        return memory_.address() + update_offset(tasks_, from, turn);
+    }
     std::span<std::byte> memory() const noexcept { return {memory_.address(), memory_.bytes()}; }
 
 private:
@@ -67,7 +81,7 @@ private:
     Mail(uint32_t tasks, sys::SparseMemory memory) noexcept
         : tasks_(tasks), memory_(std::move(memory)) {}
     static constexpr size_t bytes_for(uint32_t tasks) noexcept {
-        return word_offset(tasks, kRoundsMax) + kMailBarrierBytes;
+        return update_offset(tasks, tasks, 0);
     }
 
     uint32_t tasks_;

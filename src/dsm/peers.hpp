@@ -39,7 +39,7 @@ enum class QuestionKind : uint32_t {
     kDistribute = 9,  // begin: offset in the module whose name follows; count: bytes at the end
     kMove = 10,       // begin, count: as kFetch; and the asker wants to be their home (Grant)
     kSnapshot = 11,   // begin, count: as kFetch, but what is read are copies in the home's mail;
-                      // upper half of count: the first one's number there
+                      // upper half of count: the first one's number there, and kFollows
     // home_waits.hpp; positions follow where it says so
     kWait = 32,           // begin: condition, lock << 32; count: ticket
     kWake = 33,           // the same; count: how many at most
@@ -50,6 +50,9 @@ enum class QuestionKind : uint32_t {
     kWoken = 38,          // begin: ticket; positions, or nothing
     kMeet = 39,           // begin: id, tasks << 32; count: hash of these; positions
 };
+
+// Of kSnapshot's count: the asker needs these after each barrier.
+inline constexpr uint64_t kFollows = uint64_t{1} << 63;
 
 // Of blocks, or bytes of diffs, so many are at home here; the next one's home is rather that task.
 struct HomeAnswer {

@@ -80,9 +80,11 @@ class DrawnPrograms(unittest.TestCase):
 
     def test_sections_of_many_rounds(self):
         """Blocks that all write to, some of them under locks, in memory that is new again and again."""
-        for mode, rounds in (("on", 200), ("off", 400)):
-            run = launch(3, PROGRAMS / "sections", rounds, mode=mode)
-            self.assertEqual((run.returncode, run.stdout, run.stderr), (0, 3 * "right\n", ""))
+        for mode, tasks, rounds in (("on", 3, 40), ("off", 3, 60), ("off", 2, 60), ("off", 5, 10)):
+            with self.subTest(mode=mode, tasks=tasks):
+                run = launch(tasks, PROGRAMS / "sections", rounds, mode=mode)
+                self.assertEqual((run.returncode, run.stdout, run.stderr),
+                                 (0, tasks * "right\n", ""))
 
     def test_with_a_task_that_is_killed(self):
         """All others end, and name it; the launcher, which would end them, sees a shell."""

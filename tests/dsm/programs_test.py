@@ -104,19 +104,23 @@ class Programs(unittest.TestCase):
         launcher = [HANARE, "launch", "-n", "3", "--"]
         self.compare("tmk", 3, launcher, behind=["--init-by", "0"], HANARE_DSM_SHARED="off")
 
-    def test_no_faults_in_the_steady_state(self):
+    def test_few_faults_and_messages_in_the_steady_state(self):
         if not HANARE:
             self.skipTest("no hanare to start the Tmk forms")
         launcher = [HANARE, "launch", "-n", "2", "--"]
         for program, size in (("jacobi", ["--size", "512"]),
                               ("sor", ["--rows", "66", "--columns", "2048"])):
             with self.subTest(program=program):
-                faults = [int(self.run_form(program, "tmk", 2, [*size, "--iterations", iterations],
-                                            launcher=launcher, HANARE_DSM_SHARED="off")["faults"])
-                          for iterations in ("40", "240")]
+                few, many = (self.run_form(program, "tmk", 2, [*size, "--iterations", iterations],
+                                           launcher=launcher, HANARE_DSM_SHARED="off")
+                             for iterations in ("40", "240"))
                 # How many there are until then depends on who is faster at first; then there were
                 # eight in each iteration if nothing were done about them.
-                self.assertLess(faults[1], faults[0] + 200)
+                self.assertLess(int(many["faults"]), int(few["faults"]) + 200)
+                # What the neighbours need comes with the barrier: a message from each task, where
+                # fetching takes two.
+                barriers = 200 * (1 if program == "jacobi" else 2)
+                self.assertLess(int(many["messages"]), int(few["messages"]) + 1.6 * 2 * barriers)
 
     def test_mpi(self):
         launcher = OPEN_MPI if MPI == "openmpi" else MPICH

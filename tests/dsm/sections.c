@@ -3,15 +3,18 @@
  * sections ROUNDS [STEPS]: as molecular dynamics do (Water of SPLASH).  Each task has rows of two
  * tables whose blocks it shares with others.  In each step it changes its rows of the first, which
  * all read behind a barrier; then all add to some rows of the second, whose rows are cleared by
- * their task before and are added to under the lock of it, one task's after the other.  All begins
- * in task 0's memory.  What is read is what was written, and all sums are right.  Prints "right" in
- * each task. */
+ * their task before and are added to under the lock of it, one task's after the other.  Each task
+ * has a board, too, a block that it changes in each step, now and then another task as well, sooner
+ * or later, and that all read.  All begins in task 0's memory.  What is read is what was written,
+ * and all sums are right.  Prints "right" in each task. */
 #include <string.h>
 
 #include "task.h"
 
 enum { kRows = 61, kColumns = 9, kLocksMax = 3000, kFirstLock = 100, kTasksMax = 16 };
+enum { kBlockWords = 512, kOwnWords = 64, kGuests = 256 };
 typedef uint64_t row[kColumns];
+typedef uint64_t board[kBlockWords];
 
 static uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -50,18 +53,55 @@ static void add_to(row *sums, uint64_t round, uint64_t step, uint32_t task) {
     must(hanare_dsm_unlock(dsm, lock), "unlock");
 }
 
-static void take_step(row *values, row *sums, uint64_t round, uint64_t step) {
+static int is_guest(uint64_t round, uint64_t step, uint32_t owner, uint32_t task) {
+    return task != owner && draw(round, step, 49, owner, task) % 5 == 0;
+}
+
+static uint64_t note(uint64_t round, uint64_t step, uint32_t owner, uint64_t at) {
+    return mix(draw(round, step, 48, owner, 0) + at);
+}
+
+static void change_boards(board *boards, uint64_t round, uint64_t step) {
+    for (uint64_t at = 0; at < kOwnWords; ++at) {
+        boards[rank][at] = note(round, step, rank, at);
+    }
+    for (volatile uint64_t i = draw(round, step, 50, rank, 0) % 20000; i != 0; --i) {
+    }
+    for (uint32_t owner = 0; owner < size; ++owner) {
+        if (!is_guest(round, step, owner, rank)) continue;
+        boards[owner][kGuests + rank] = note(round, step, owner, kGuests + rank);
+    }
+}
+
+static void check_boards(board *boards, uint64_t round, uint64_t step) {
+    for (uint32_t owner = 0; owner < size; ++owner) {
+        for (uint64_t at = 0; at < kOwnWords; ++at) {
+            equal(note(round, step, owner, at), boards[owner][at], "board", round, step, owner);
+        }
+        for (uint32_t guest = 0; guest < size; ++guest) {
+            uint64_t last = step + 1;
+            while (last > 0 && !is_guest(round, last - 1, owner, guest)) --last;
+            if (last == 0) continue;
+            equal(note(round, last - 1, owner, kGuests + guest), boards[owner][kGuests + guest],
+                  "guest", round, step, owner);
+        }
+    }
+}
+
+static void take_step(row *values, row *sums, board *boards, uint64_t round, uint64_t step) {
     const uint64_t begin_row = first_row(rank), end_row = first_row(rank + 1);
     for (uint64_t at = begin_row; at < end_row; ++at) {
         for (uint64_t i = 0; i < kColumns; ++i) values[at][i] = draw(round, step, 0, at, i);
     }
     memset(sums + begin_row, 0, (end_row - begin_row) * sizeof(row));
+    change_boards(boards, round, step);
     must(hanare_dsm_barrier(dsm, 1), "barrier");
     for (uint64_t at = 0; at < kRows; ++at) {
         for (uint64_t i = 0; i < kColumns; ++i) {
             equal(draw(round, step, 0, at, i), values[at][i], "value", round, step, at);
         }
     }
+    check_boards(boards, round, step);
     for (uint32_t next = 0; next < size; ++next) {
         add_to(sums, round, step, (rank + next) % size);
     }
@@ -78,21 +118,28 @@ static void take_step(row *values, row *sums, uint64_t round, uint64_t step) {
 
 int main(int argc, char **argv) {
     const uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 8;
-    const uint64_t steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 6;
+    const uint64_t steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 24;
     begin();
     if (size > kTasksMax) return 2;
     /* New memory in each round: a home moves a few times only. */
-    const size_t table_words = (kRows * kColumns * sizeof(uint64_t) + 4095) / 4096 * 512;
-    get_shared(rounds * 2 * table_words * sizeof *shared);
+    const size_t table_words =
+        (kRows * kColumns + kBlockWords - 1) / kBlockWords * (size_t)kBlockWords;
+    const size_t round_words = 2 * table_words + size * (size_t)kBlockWords;
+    get_shared(rounds * round_words * sizeof *shared);
     for (uint64_t round = 0; round < rounds; ++round) {
-        row *const values = (row *)(shared + 2 * round * table_words);
-        row *const sums = (row *)(shared + (2 * round + 1) * table_words);
+        uint64_t *const begin_word = shared + round * round_words;
+        row *const values = (row *)begin_word;
+        row *const sums = (row *)(begin_word + table_words);
+        board *const boards = (board *)(begin_word + 2 * table_words);
         if (rank == 0) {
             memset(values, 1, kRows * sizeof(row));
             memset(sums, 1, kRows * sizeof(row));
+            memset(boards, 1, size * sizeof(board));
         }
         must(hanare_dsm_barrier(dsm, 3), "barrier");
-        for (uint64_t step = 0; step < steps; ++step) take_step(values, sums, round, step);
+        for (uint64_t step = 0; step < steps; ++step) {
+            take_step(values, sums, boards, round, step);
+        }
     }
     must(hanare_dsm_finish(dsm), "finish");
     printf("right\n");

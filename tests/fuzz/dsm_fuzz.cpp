@@ -132,7 +132,7 @@ void fuzz_questions(Input input) {
                 break;
             case 2:
                 if (count <= kSnapshotBlocksMax &&
-                    home.memory->take_snapshot(first, count, answer, snapshot.data())) {
+                    home.memory->take_snapshot(first, count, task, answer, snapshot.data())) {
                     HANARE_ASSERT(answer.count <= count && answer.home < kTasks);
                 }
                 break;
