@@ -33,8 +33,8 @@ public:
     struct How {
         QuestionKind kind = QuestionKind::kFetch;
         bool asks_first = false;
-        uint32_t place = 0;    // of kSnapshot: the first block's in the home's mail
-        bool follows = false;  // of kSnapshot: this is done after each barrier
+        uint32_t place = 0;         // of kSnapshot: the first block's in the home's mail
+        bool each_barrier = false;  // of kSnapshot: this is done after each barrier
     };
     Fetch(uint32_t home, Run run, How how) noexcept : home_(home), run_(run), how_(how) {}
 
@@ -51,7 +51,7 @@ public:
             .kind = how_.kind,
             .from = peers.rank(),
             .begin = run_.first,
-            .count = run_.count | uint64_t{how_.place} << 32 | (how_.follows ? kFollows : 0)};
+            .count = run_.count | uint64_t{how_.place} << 32 | (how_.each_barrier ? kFollows : 0)};
         notice_.kind = fabric::Kind::kCall;
         notice_.source = std::as_bytes(std::span(&question_, 1));
         notice_.destination = answer_;

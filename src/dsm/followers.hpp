@@ -5,8 +5,7 @@
 // (Bennett, Carter, Zwaenepoel 1990).  Who has fetched a block so twice follows it, until it has
 // come some times: then who needs it still fetches it again, and it comes twice as often.
 //
-// Of a block at most four, of so many blocks as there are places; who is not in it fetches.  Not
-// thread-safe.
+// There are 128 times four places, by block: who finds none fetches.  Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +18,6 @@ namespace hanare::dsm {
 class Followers {
 public:
     static constexpr uint32_t kNobody = UINT32_MAX;
-    static constexpr int kUpdatesMin = 16;
-    static constexpr int kUpdatesMax = 128;
 
     // `task` has fetched the block after a barrier.
     void note_fetch(uint32_t block, uint32_t task) noexcept {
@@ -43,6 +40,14 @@ public:
         place->most = std::min(2 * place->most, kUpdatesMax);
         ++count_;
     }
+    // Nobody follows it any more.
+    void forget(uint32_t block) noexcept {
+        for (Follower& one : bucket_of(block)) {
+            if (one.block != block) continue;
+            if (one.updates != 0) --count_;
+            one = {};
+        }
+    }
     // The block has changed since the last barrier.
     void note_change(uint32_t block) noexcept {
         for (Follower& one : bucket_of(block)) one.is_changed |= one.block == block;
@@ -57,7 +62,7 @@ public:
         }
         return next;
     }
-    // give(block) for each of those that the task follows, until it returns false.
+    // give(block) for each that the task follows and that has changed, until it returns false.
     template <typename Give>
     void give_to(uint32_t task, const Give& give) noexcept {
         for (Follower& one : all_) {
@@ -72,6 +77,8 @@ private:
     static constexpr uint32_t kWays = 4;
     static constexpr uint32_t kBuckets = 128;
     static constexpr int kFetchesMin = 2;
+    static constexpr int kUpdatesMin = 16;
+    static constexpr int kUpdatesMax = 128;
 
     struct Follower {
         uint32_t block = kNobody;
@@ -85,7 +92,10 @@ private:
         int weight() const noexcept { return updates * (kFetchesMin + 1) + fetches; }
     };
     std::span<Follower> bucket_of(uint32_t block) noexcept {
-        return std::span(all_).subspan(size_t{block % kBuckets} * kWays, kWays);
+        // Fibonacci hashing: borders of grids are powers of two apart.
+        const uint32_t hash = block * 0x9e3779b1u >> 25;
+        static_assert(kBuckets == 1u << (32 - 25));
+        return std::span(all_).subspan(size_t{hash} * kWays, kWays);
     }
 
     std::array<Follower, kBuckets * kWays> all_;

@@ -34,6 +34,13 @@ Result<void> HomeProtocol::barrier(uint32_t id) {
 
 Result<void> HomeProtocol::pass_rounds(uint32_t id, bool& is_wrong) {
     const uint32_t first_told = (peers_.rank() + 1) % peers_.size();
+    // Whatever happens, what is under way is not left alone.
+    struct Finish {
+        HomeProtocol& self;
+        uint32_t task;
+        ~Finish() { self.finish_update(task); }
+    };
+    const Finish finish(*this, first_told);
     const hanare_status sent = send_updates(first_told);
     Result<void> passed = {};
     for (uint32_t round = 0; passed && (uint64_t{1} << round) < peers_.size(); ++round) {
@@ -154,10 +161,13 @@ Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
 // The others have it before anybody is told.
 hanare_status HomeProtocol::send_updates(uint32_t first_told) noexcept {
     hanare_status first_failure = HANARE_STATUS_OK;
+    // Before what they say is copied.
+    notices_.copy_positions(known_);
+    const size_t room_bytes = update_bytes_max(peers_.size());
     for (uint32_t task = memory_->next_follower(0); task < peers_.size();
          task = memory_->next_follower(task + 1)) {
-        std::byte* const room = updates_room_.address() + task * kUpdateBytesMax;
-        const size_t bytes = memory_->make_update(task, barriers_, room);
+        std::byte* const room = updates_room_.address() + task * room_bytes;
+        const size_t bytes = memory_->make_update(task, barriers_, known_, room);
         if (bytes == 0) continue;
         fabric::Operation& put = updates_[task].emplace();
         put.kind = fabric::Kind::kPut;
@@ -182,21 +192,22 @@ hanare_status HomeProtocol::finish_update(uint32_t task) noexcept {
     return status;
 }
 
-// Under learning_, with the positions of the last barrier.
+// Under learning_.
 std::span<const HomeMemory::Update> HomeProtocol::updates_that_count() noexcept {
-    uint32_t count = 0;
-    for (uint32_t from = 0; from < peers_.size(); ++from) {
+    const uint32_t tasks = peers_.size();
+    size_t count = 0;
+    for (uint32_t from = 0; from < tasks; ++from) {
         const std::byte* const place = mail_.update_from(from, barriers_);
         UpdateHead head;
         std::memcpy(&head, place, sizeof head);
         if (from == peers_.rank() || head.barrier != barriers_) continue;
-        find_changed_by_others(from);
+        find_changed_since(place + sizeof head);
         for (uint32_t i = 0; i < std::min(head.count, kUpdateBlocksMax); ++i) {
-            const std::byte* const item = place + sizeof head + i * kUpdateItemBytes;
+            if (count == come_.size()) break;
+            const std::byte* const item = place + update_bytes(tasks, i);
             uint32_t block = 0;
             std::memcpy(&block, item, sizeof block);
             if (block >= segment_.blocks() || learnt_.contains(block)) continue;
-            if (count == come_.size()) break;
             come_[count++] = {from, block, item + sizeof block};
         }
     }
@@ -205,11 +216,14 @@ std::span<const HomeMemory::Update> HomeProtocol::updates_that_count() noexcept 
     return updates;
 }
 
-void HomeProtocol::find_changed_by_others(uint32_t home) noexcept {
+// By anybody, behind what the sender knew.
+void HomeProtocol::find_changed_since(const std::byte* positions) noexcept {
     learnt_.clear();
     for (uint32_t task = 0; task < peers_.size(); ++task) {
-        if (task == home) continue;
-        note_runs_between(task, last_barrier_[task], notices_.position(task), learnt_);
+        uint64_t begin = 0;
+        std::memcpy(&begin, positions + task * sizeof begin, sizeof begin);
+        if (begin % sizeof(Run) != 0) learnt_.add(kAllBlocks);
+        note_runs_between(task, begin, notices_.position(task), learnt_);
     }
     learnt_.make_disjoint();
 }

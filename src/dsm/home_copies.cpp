@@ -197,7 +197,7 @@ hanare_status HomeMemory::fetch_again(std::span<const uint32_t> fetched, After a
             if (has_snapshot) {
                 how.kind = QuestionKind::kSnapshot;
                 how.place = snapshots_[home];
-                how.follows = after == After::kBarrier;
+                how.each_barrier = after == After::kBarrier;
             }
             fetches[count++].emplace(home, Run{block, 1}, how);
         }

@@ -65,7 +65,7 @@ public:
     hanare_status release(RunList& changed) noexcept;
     // Copies of these are dropped.  What was written to them here is sent home first.
     hanare_status invalidate(std::span<const Run> runs) noexcept;
-    // What a home has sent of a block, which nobody else has changed since the last barrier.
+    // What a home has sent of a block, with all changes of it that this task knows of.
     struct Update {
         uint32_t home;
         uint32_t block;
@@ -74,10 +74,13 @@ public:
     // What was dropped and had been needed since the last call is here again: from the updates,
     // which are in order, or fetched.  After a barrier.
     hanare_status refresh(std::span<const Update> updates) noexcept;
-    // Before one: who gets an update (next_follower(), Followers::kNobody), and its bytes, in
-    // `room`, of kUpdateBytesMax.
+    // The first task from that one on for which there is an update before this barrier; or
+    // Followers::kNobody.
     uint32_t next_follower(uint32_t from) noexcept;
-    size_t make_update(uint32_t task, uint32_t barrier, std::byte* room) noexcept;
+    // Writes it to `room`, of update_bytes_max(); `known` are the notices that count by now, of all
+    // tasks.  Its bytes, or 0.
+    size_t make_update(uint32_t task, uint32_t barrier, std::span<const uint64_t> known,
+                       std::byte* room) noexcept;
     // Fetches what of these is absent and has been fetched before, all of it at once; what cannot
     // be fetched now is left to faults.  In order.
     void fetch_before_missed(std::span<const uint32_t> blocks) noexcept;

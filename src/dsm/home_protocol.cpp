@@ -11,8 +11,9 @@ Result<std::unique_ptr<HomeProtocol>> HomeProtocol::make(job::Communicator& comm
     HANARE_TRY_ASSIGN(auto mail, Mail::make(communicator.size()));
     HANARE_TRY_ASSIGN(auto changed, RunList::make(HomeMemory::kChangedRunsMax));
     HANARE_TRY_ASSIGN(auto learnt, RunList::make(kLearntRunsMax));
-    HANARE_TRY_ASSIGN(auto updates_room,
-                      sys::SparseMemory::reserve(communicator.size() * kUpdateBytesMax));
+    HANARE_TRY_ASSIGN(
+        auto updates_room,
+        sys::SparseMemory::reserve(communicator.size() * update_bytes_max(communicator.size())));
     std::unique_ptr<HomeProtocol> made(
         new HomeProtocol(communicator, segment, counters, std::move(notices), std::move(mail),
                          std::move(changed), std::move(learnt), std::move(updates_room)));

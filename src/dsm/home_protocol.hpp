@@ -86,7 +86,7 @@ private:
     hanare_status send_updates(uint32_t first_told) noexcept;
     hanare_status finish_update(uint32_t task) noexcept;
     std::span<const HomeMemory::Update> updates_that_count() noexcept;
-    void find_changed_by_others(uint32_t home) noexcept;
+    void find_changed_since(const std::byte* positions) noexcept;
     std::unexpected<Error> failed(const char* what, hanare_status status) const;
 
     job::Communicator& communicator_;
@@ -112,7 +112,7 @@ private:
     std::vector<uint64_t> known_;
     std::vector<std::byte> message_;
     uint32_t barriers_ = 0;
-    sys::SparseMemory updates_room_;                         // kUpdateBytesMax for each task
+    sys::SparseMemory updates_room_;                         // update_bytes_max() for each task
     std::vector<std::optional<fabric::Operation>> updates_;  // that are under way, by task
     std::vector<HomeMemory::Update> come_;
 };

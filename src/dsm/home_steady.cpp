@@ -68,8 +68,10 @@ bool HomeMemory::close_steady_block(Steady& steady, RunList& changed) noexcept {
     };
     if (stays) {
         const sys::LockGuard guard(steady_lock_);
-        if (is_changed) std::memcpy(twin, data, kBlockBytes);
-        if (is_changed || was_served) followers_.note_change(block);
+        if (is_changed) {
+            std::memcpy(twin, data, kBlockBytes);
+            followers_.note_change(block);
+        }
     } else {
         if (steady.is_shared) {
             protect();
@@ -101,6 +103,7 @@ void HomeMemory::end_steady(uint32_t block) noexcept {
     {
         const sys::LockGuard guard(steady_lock_);
         state(block).fetch_and(~State::kSteady);
+        followers_.forget(block);
     }
     twins_.give_back(block);
 }

@@ -21,14 +21,20 @@ namespace hanare::dsm {
 inline constexpr size_t kMailDiffBytes = 256 * 1024;
 inline constexpr size_t kMailBarrierBytes = 64 * 1024;
 inline constexpr uint32_t kSnapshotBlocksMax = 64;
-// An update: UpdateHead, and so many times the number of a block (4 bytes) and what it holds.
+// An update: UpdateHead, what the home knew of each task's notices (positions, 8 bytes each), and
+// `count` times the number of a block (4 bytes) and what it held after that.
 struct UpdateHead {
     uint32_t barrier = 0;
     uint32_t count = 0;
 };
 inline constexpr uint32_t kUpdateBlocksMax = 64;
 inline constexpr size_t kUpdateItemBytes = sizeof(uint32_t) + kBlockBytes;
-inline constexpr size_t kUpdateBytesMax = sizeof(UpdateHead) + kUpdateBlocksMax * kUpdateItemBytes;
+constexpr size_t update_bytes(uint32_t tasks, uint32_t blocks) noexcept {
+    return sizeof(UpdateHead) + tasks * sizeof(uint64_t) + blocks * kUpdateItemBytes;
+}
+constexpr size_t update_bytes_max(uint32_t tasks) noexcept {
+    return update_bytes(tasks, kUpdateBlocksMax);
+}
 inline constexpr uint32_t kRoundsMax = 16;  // of a barrier of the largest job
 
 // Of the task `from`, in anybody's mail: what it sends, and what is made for it to be read.
@@ -68,7 +74,8 @@ public:
                                                          word_offset(tasks_, round));
     }
     static constexpr uint64_t update_offset(uint32_t tasks, uint32_t from, uint32_t turn) noexcept {
-        return word_offset(tasks, kRoundsMax) + (uint64_t{from} * 2 + turn % 2) * kUpdateBytesMax;
+        return word_offset(tasks, kRoundsMax) +
+               (uint64_t{from} * 2 + turn % 2) * update_bytes_max(tasks);
     }
     const std::byte* update_from(uint32_t from, uint32_t turn) const noexcept {
         return memory_.address() + update_offset(tasks_, from, turn);

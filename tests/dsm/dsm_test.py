@@ -80,9 +80,10 @@ class DrawnPrograms(unittest.TestCase):
 
     def test_sections_of_many_rounds(self):
         """Blocks that all write to, some of them under locks, in memory that is new again and again."""
-        for mode, tasks, rounds in (("on", 3, 40), ("off", 3, 60), ("off", 2, 60), ("off", 5, 10)):
-            with self.subTest(mode=mode, tasks=tasks):
-                run = launch(tasks, PROGRAMS / "sections", rounds, mode=mode)
+        for mode, tasks, rounds, threads in (("on", 3, 40, 0), ("off", 3, 60, 0), ("off", 2, 60, 0),
+                                             ("off", 5, 10, 0), ("off", 2, 8, 1), ("off", 3, 8, 1)):
+            with self.subTest(mode=mode, tasks=tasks, threads=threads):
+                run = launch(tasks, PROGRAMS / "sections", rounds, 24, threads, mode=mode)
                 self.assertEqual((run.returncode, run.stdout, run.stderr),
                                  (0, tasks * "right\n", ""))
 

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sections ROUNDS [STEPS]: as molecular dynamics do (Water of SPLASH).  Each task has rows of two
- * tables whose blocks it shares with others.  In each step it changes its rows of the first, which
- * all read behind a barrier; then all add to some rows of the second, whose rows are cleared by
- * their task before and are added to under the lock of it, one task's after the other.  Each task
- * has a board, too, a block that it changes in each step, now and then another task as well, sooner
- * or later, and that all read.  All begins in task 0's memory.  What is read is what was written,
- * and all sums are right.  Prints "right" in each task. */
+ * sections ROUNDS [STEPS [THREADS]]: as molecular dynamics do (Water of SPLASH).  Each task has
+ * rows of two tables whose blocks it shares with others.  In each step it changes its rows of the
+ * first, which all read behind a barrier; then all add to some rows of the second, whose rows are
+ * cleared by their task before and are added to under the lock of it, one task's after the other.
+ * Each task has a board, too, a block that it changes in each step, now and then another task as
+ * well, sooner or later, and that all read.  With THREADS, 1, each has a second thread that counts
+ * on all boards meanwhile, under their locks, for itself and for all.  All begins in task 0's
+ * memory.  What is read is what was written, and all sums are right.  Prints "right" in each task.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "task.h"
 
 enum { kRows = 61, kColumns = 9, kLocksMax = 3000, kFirstLock = 100, kTasksMax = 16 };
-enum { kBlockWords = 512, kOwnWords = 64, kGuests = 256 };
+enum { kBlockWords = 512, kOwnWords = 64, kGuests = 256, kCounts = 400, kCountOfAll = 511 };
+enum { kFirstBoardLock = kFirstLock + kLocksMax * kTasksMax };
 typedef uint64_t row[kColumns];
 typedef uint64_t board[kBlockWords];
 
@@ -88,6 +93,40 @@ static void check_boards(board *boards, uint64_t round, uint64_t step) {
     }
 }
 
+struct counter {
+    board *boards;
+    uint64_t round;
+    uint64_t counts[kTasksMax]; /* on each board */
+    atomic_int is_over;
+};
+
+static void *count_on(void *context) {
+    struct counter *const counter = context;
+    uint64_t of_all[kTasksMax] = {0};
+    for (uint64_t turn = 0; !atomic_load(&counter->is_over); ++turn) {
+        const uint32_t owner = (uint32_t)((turn + rank) % size);
+        uint64_t *const words = counter->boards[owner];
+        must(hanare_dsm_lock(dsm, kFirstBoardLock + owner), "lock");
+        equal(counter->counts[owner], words[kCounts + rank], "count", counter->round, turn, owner);
+        words[kCounts + rank] = ++counter->counts[owner];
+        if (words[kCountOfAll] < of_all[owner]) {
+            equal(of_all[owner], words[kCountOfAll], "count of all", counter->round, turn, owner);
+        }
+        of_all[owner] = ++words[kCountOfAll];
+        must(hanare_dsm_unlock(dsm, kFirstBoardLock + owner), "unlock");
+    }
+    return NULL;
+}
+
+static void check_counts(board *boards, uint64_t round) {
+    must(hanare_dsm_barrier(dsm, 4), "barrier");
+    for (uint32_t owner = 0; owner < size; ++owner) {
+        uint64_t sum = 0;
+        for (uint32_t task = 0; task < size; ++task) sum += boards[owner][kCounts + task];
+        equal(sum, boards[owner][kCountOfAll], "sum of counts", round, 0, owner);
+    }
+}
+
 static void take_step(row *values, row *sums, board *boards, uint64_t round, uint64_t step) {
     const uint64_t begin_row = first_row(rank), end_row = first_row(rank + 1);
     for (uint64_t at = begin_row; at < end_row; ++at) {
@@ -119,6 +158,7 @@ static void take_step(row *values, row *sums, board *boards, uint64_t round, uin
 int main(int argc, char **argv) {
     const uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 8;
     const uint64_t steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 24;
+    const int threads = argc > 3 && strtoull(argv[3], NULL, 10) != 0;
     begin();
     if (size > kTasksMax) return 2;
     /* New memory in each round: a home moves a few times only. */
@@ -134,12 +174,18 @@ int main(int argc, char **argv) {
         if (rank == 0) {
             memset(values, 1, kRows * sizeof(row));
             memset(sums, 1, kRows * sizeof(row));
-            memset(boards, 1, size * sizeof(board));
+            memset(boards, 0, size * sizeof(board));
         }
         must(hanare_dsm_barrier(dsm, 3), "barrier");
+        struct counter counter = {.boards = boards, .round = round};
+        pthread_t thread;
+        if (threads && pthread_create(&thread, NULL, count_on, &counter) != 0) return 2;
         for (uint64_t step = 0; step < steps; ++step) {
             take_step(values, sums, boards, round, step);
         }
+        atomic_store(&counter.is_over, 1);
+        if (threads) pthread_join(thread, NULL);
+        check_counts(boards, round);
     }
     must(hanare_dsm_finish(dsm), "finish");
     printf("right\n");
