@@ -42,13 +42,11 @@ Result<void> HomeProtocol::pass_rounds(uint32_t id, bool& is_wrong) {
     };
     const Finish finish(*this, first_told);
     const hanare_status sent = send_updates(first_told);
-    Result<void> passed = {};
-    for (uint32_t round = 0; passed && (uint64_t{1} << round) < peers_.size(); ++round) {
-        passed = pass_round(round, id, is_wrong);
+    if (sent != HANARE_STATUS_OK) return failed("barrier", sent);
+    for (uint32_t round = 0; (uint64_t{1} << round) < peers_.size(); ++round) {
+        HANARE_TRY(pass_round(round, id, is_wrong));
     }
     const hanare_status last_sent = finish_update(first_told);
-    HANARE_TRY(passed);
-    if (sent != HANARE_STATUS_OK) return failed("barrier", sent);
     if (last_sent != HANARE_STATUS_OK) return failed("barrier", last_sent);
     return {};
 }
@@ -158,7 +156,8 @@ Result<void> HomeProtocol::await_message(uint32_t from, uint32_t round) {
 // ---- what comes with a barrier (home_updates.cpp)
 
 // The one that is told first has the update before the barrier's message, on the same connection.
-// The others have it before anybody is told.
+// The others have it before anybody is told; where that fails nobody is, so that half an update
+// does not count.
 hanare_status HomeProtocol::send_updates(uint32_t first_told) noexcept {
     hanare_status first_failure = HANARE_STATUS_OK;
     // Before what they say is copied.
