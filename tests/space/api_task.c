@@ -6,7 +6,7 @@
  *   list NAME N     publishes a list of N nodes, waits until somebody has doubled its values
  *   walk NAME       finds it, doubles the values by following its pointers
  *   hold NAME       publishes a robust mutex that it holds, and waits to be killed
- *   take NAME       takes it from who was killed
+ *   take NAME       publishes "seen" once it has found it, and takes it from who was killed
  *   found NAME      waits until somebody has published it
  *   ready           prints "ready" and waits to be killed
  *   forked          in a child of fork there is no space
@@ -93,12 +93,14 @@ static void hold(const char *name) {
     wait_to_be_killed();
 }
 
-/* The mutex lies here, and its first holder is another task. */
+/* The mutex lies here, and its first holder is another task. Names go with who published them, so
+ * that the holder may be killed only once its name has been found: "seen" says so. */
 static void take(const char *name) {
     static pthread_mutex_t mutex;
     DONE(hanare_space_publish("mutex", &mutex));
     void *found = NULL;
     DONE(hanare_space_find(name, WAIT_MS, &found));
+    DONE(hanare_space_publish("seen", &mutex));
     CHECK(pthread_mutex_lock(&mutex) == EOWNERDEAD);
     CHECK(pthread_mutex_consistent(&mutex) == 0 && pthread_mutex_unlock(&mutex) == 0);
     /* Its names go as soon as the space has seen its end. */

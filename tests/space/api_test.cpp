@@ -166,7 +166,7 @@ TEST_F(SpaceTest, OneWalksTheListOfAnother) {
 TEST_F(SpaceTest, LocksSurviveWhoIsKilled) {
     const pid_t takes = task({"take", "held"});
     const pid_t holds = task({"hold", "held"});
-    EXPECT_EQ(status_of(task({"found", "held"})), 0);
+    EXPECT_EQ(status_of(task({"found", "seen"})), 0);
     kill(holds, SIGKILL);
     EXPECT_EQ(WTERMSIG(status_of(holds)), SIGKILL);
     EXPECT_EQ(status_of(takes), 0);
@@ -219,7 +219,14 @@ TEST_F(SpaceTest, EndsWithItsTasks) {
 }
 
 TEST_F(SpaceTest, ItsDeathIsSeen) {
-    const pid_t process = spawn({"bash", "-c", "kill -KILL $PPID; sleep 1000"});
+    // It must not kill before who spawned it has the answer.
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    const pid_t process =
+        spawn({"bash", "-c",
+               "read -r go <&" + std::to_string(ends[0]) + "; kill -KILL $PPID; sleep 1000"});
+    EXPECT_EQ(write(ends[1], "\n", 1), 1);
+    for (const int end : ends) close(end);
     int status = 0;
     EXPECT_EQ(hanare_space_wait(space_, process, kLimitMs, nullptr, &status),
               HANARE_STATUS_PEER_LOST);
