@@ -86,30 +86,23 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
             if (!memory_->apply(diffs, said)) return done(false);
             return give(&said, sizeof said);
         }
-        case QuestionKind::kLastHolder: {
-            uint32_t last = 0;
-            if (question.begin >= kLocks || room.size() < sizeof last) return done(false);
-            if (!locks_.last_holder(number, question.from, last)) return done(false);
-            bytes = sizeof last;
-            std::memcpy(room.data(), &last, bytes);
-            return HANARE_STATUS_OK;
-        }
+        case QuestionKind::kLastHolder:
         case QuestionKind::kHandOver: {
-            if (question.begin >= kLocks || room.size() < positions_bytes) return done(false);
-            if (peers_.lost() != Peers::kNobody) return HANARE_STATUS_BUSY;
-            if (!locks_.hand_over(number, question.from)) return HANARE_STATUS_OK;
-            for (uint32_t task = 0; task < peers_.size(); ++task) {
-                const uint64_t position = notices_.position(task);
-                std::memcpy(room.data() + bytes, &position, sizeof position);
-                bytes += sizeof position;
+            if (question.begin >= kLocks || rest.size() != positions_bytes ||
+                room.size() < sizeof(LockAnswer) + positions_bytes) {
+                return done(false);
             }
-            return HANARE_STATUS_OK;
+            if (peers_.lost() != Peers::kNobody) return HANARE_STATUS_BUSY;
+            std::vector<uint64_t> told(peers_.size());
+            std::memcpy(told.data(), rest.data(), positions_bytes);
+            bytes = question.kind == QuestionKind::kHandOver
+                        ? locks_.hand_over(number, question.from, told, room)
+                        : locks_.find_last(number, question.from, told, room);
+            return done(bytes != 0);
         }
         case QuestionKind::kHandedOver: {
-            if (question.begin >= kLocks || rest.size() != positions_bytes) return done(false);
-            std::vector<uint64_t> positions(peers_.size());
-            std::memcpy(positions.data(), rest.data(), positions_bytes);
-            locks_.take_over(number, question.from, std::move(positions));
+            if (question.begin >= kLocks || rest.size() < positions_bytes) return done(false);
+            locks_.take_over(number, question.from, rest);
             return HANARE_STATUS_OK;
         }
         default: return HANARE_STATUS_NOT_SUPPORTED;

@@ -125,7 +125,8 @@ hanare_status HomeMemory::refresh(std::span<const Update> updates) noexcept {
     for (const uint32_t block : fetched) state(block).fetch_and(~State::kFetched);
     if (expected_ > 0 && fetched.size() > expected_ + expected_ / 8) pause_ = kPauseMin;
     refreshed_blocks_ += fetched.size();
-    if (++refreshes_ >= pause_ && refreshed_blocks_ >= kPauseBlocks) {
+    if (!fetched.empty()) ++refreshes_;
+    if (refreshes_ >= pause_ && refreshed_blocks_ >= kPauseBlocks) {
         fetched = {};
         refreshes_ = 0;
         refreshed_blocks_ = 0;

@@ -176,11 +176,16 @@ hanare_status HomeMemory::write_with_twin(uint32_t block) noexcept {
     return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
 }
 
-// Of which nobody has a copy, those behind it come along: nothing will be said of them.  So do
-// those that have been written to and read in turns as this one.
+// Of which nobody has a copy, those behind it come along: nothing will be said of them.  Of those
+// that others have, some do where writes go from one to the next.
 hanare_status HomeMemory::make_writable_here(uint32_t block, uint32_t seen) noexcept {
     uint32_t count = 1;
-    if ((seen & State::kShared) == 0) count += take_neighbours(block, seen, kFetchWindowMax);
+    if ((seen & State::kShared) == 0) {
+        count += take_neighbours(block, seen, kFetchWindowMax);
+    } else {
+        count += take_neighbours(block, seen, writes_.take(block, 1, kWriteWindowMax) - 1);
+        writes_.next.store(block + count, std::memory_order_relaxed);
+    }
     for (uint32_t i = 0; i < count; ++i) {
         note_write(block + i);
         // Nobody has fetched it again.
@@ -332,7 +337,39 @@ bool HomeMemory::claim_for(uint32_t task, uint64_t first, uint64_t count, uint64
 // ---- what peers ask of this home
 
 bool HomeMemory::note_fetch(uint64_t first, uint64_t count, HomeAnswer& answer) noexcept {
+    protect(first, count);
     return note_each(first, count, answer, [this](uint32_t block) { return note_fetch_of(block); });
+}
+
+// So many at once are rather read when they have been written than meanwhile: who writes to one
+// again has a fault then, and nobody gets a notice of those that nobody does.
+void HomeMemory::protect(uint64_t first, uint64_t count) noexcept {
+    if (first >= segment_.blocks() || count > segment_.blocks() - first) return;
+    if (count < kProtectedMin) return;
+    const auto end = static_cast<uint32_t>(first + count);
+    for (auto block = static_cast<uint32_t>(first); block < end;) {
+        uint32_t taken = 0;
+        for (; block + taken < end; ++taken) {
+            uint32_t seen = state(block + taken).load();
+            constexpr uint32_t kOthers =
+                State::kBusy | State::kDirty | State::kShared | State::kServed | State::kSteady;
+            const auto is_unshared = [&] {
+                return (seen & State::kHomeHere) != 0 && State::rights(seen) == State::kWrite &&
+                       (seen & kOthers) == 0;
+            };
+            while (is_unshared() &&
+                   !state(block + taken).compare_exchange_weak(seen, seen | State::kBusy)) {
+            }
+            if (!is_unshared()) break;
+        }
+        if (taken > 0) {
+            const bool is_done = forbid_writes(block, taken) == 0;
+            for (uint32_t i = 0; i < taken; ++i) {
+                finish(block + i, is_done ? State::kRead : State::kWrite);
+            }
+        }
+        block += std::max(taken, 1u);
+    }
 }
 
 // Whether its home is here.  What is busy may become writable, or is so until its writes are

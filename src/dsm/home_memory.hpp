@@ -117,9 +117,12 @@ private:
     // What lies behind a word that several write to in turns does not go round with it.
     static constexpr uint32_t kMoveWindowMin = 1;
     static constexpr uint32_t kMoveWindowMax = 32;
+    static constexpr uint32_t kWriteWindowMax = 32;
     static constexpr uint32_t kPauseMin = 16;
     static constexpr uint32_t kPauseMax = 1024;
     static constexpr uint64_t kPauseBlocks = 512;  // by then, what is in vain has cost something
+    // Of how many that are fetched at once the home's writes are caught.
+    static constexpr uint32_t kProtectedMin = 1;
     static constexpr uint32_t kFetchesAtOnce = 64;
     // Looking at that many takes some microseconds.
     static constexpr uint32_t kRememberedMax = 1024;
@@ -172,6 +175,7 @@ private:
     hanare_status obtain_home(uint32_t block) noexcept;
     hanare_status become_home(Fetch& fetch, uint32_t taken, uint32_t rights) noexcept;
     bool note_fetch_of(uint32_t block) noexcept;
+    void protect(uint64_t first, uint64_t count) noexcept;
     // note(block) for each, up to the first whose home is elsewhere.
     template <typename Note>
     bool note_each(uint64_t first, uint64_t count, HomeAnswer& answer, const Note& note) noexcept {
@@ -252,6 +256,7 @@ private:
     Window claims_;
     Window fetches_;
     Window moves_;
+    Window writes_;
     // Differences are under way, which blocks that move now would lack.
     std::atomic<bool> is_sending_{false};
     BlockList dirty_;

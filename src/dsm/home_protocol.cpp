@@ -2,6 +2,7 @@
 #include "dsm/home_protocol.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace hanare::dsm {
 
@@ -46,8 +47,10 @@ HomeProtocol::HomeProtocol(job::Communicator& communicator, Segment& segment, Co
       locks_(
           peers_, counters,
           {.release = [this] { return release(); },
-           .acquire = [this](uint32_t from,
-                             const std::vector<uint64_t>& known) { return acquire(from, known); },
+           .tell = [this](std::span<const uint64_t> told, std::span<std::byte> room,
+                          bool waits) { return tell(told, room, waits); },
+           .acquire = [this](uint32_t from, std::span<const uint64_t> told,
+                             std::span<const std::byte> text) { return acquire(from, told, text); },
            .positions =
                [this] {
                    std::vector<uint64_t> positions(peers_.size());
@@ -104,10 +107,52 @@ hanare_status HomeProtocol::release() {
     return status;
 }
 
-hanare_status HomeProtocol::acquire(uint32_t from, std::span<const uint64_t> known) {
+// Positions, and what lies before each behind the one that was told, if all that has room.  Other
+// threads may append meanwhile, and so overwrite what is copied here.
+size_t HomeProtocol::tell(std::span<const uint64_t> told, std::span<std::byte> room, bool waits) {
+    std::unique_lock guard(learning_, std::defer_lock);
+    if (waits) {
+        guard.lock();
+    } else {
+        static_cast<void>(guard.try_lock());
+    }
+    std::vector<uint64_t> positions(peers_.size());
+    notices_.copy_positions(positions);
+    std::memcpy(room.data(), positions.data(), positions.size() * sizeof(uint64_t));
+    size_t bytes = positions.size() * sizeof(uint64_t);
+    const auto lacked = [&](uint32_t task) {
+        return positions[task] - std::min(told[task], positions[task]);
+    };
+    uint64_t all = 0;
+    for (uint32_t task = 0; task < told.size(); ++task) {
+        all += std::min<uint64_t>(lacked(task), room.size());
+    }
+    if (!guard.owns_lock() || all > room.size() - bytes) return bytes;
+    for (uint32_t task = 0; task < told.size(); ++task) {
+        const auto pieces = notices_.pieces(task, positions[task] - lacked(task), lacked(task));
+        for (const auto& piece : {pieces.first, pieces.second}) {
+            std::ranges::copy(piece, room.begin() + static_cast<ptrdiff_t>(bytes));
+            bytes += piece.size();
+        }
+    }
+    return bytes;
+}
+
+hanare_status HomeProtocol::acquire(uint32_t from, std::span<const uint64_t> told,
+                                    std::span<const std::byte> text) {
+    std::vector<uint64_t> known(peers_.size());
+    const size_t known_bytes = known.size() * sizeof(uint64_t);
+    if (text.size() < known_bytes) return HANARE_STATUS_CORRUPT;
+    std::memcpy(known.data(), text.data(), known_bytes);
+    std::vector<Said> said(told.size());
+    for (uint32_t task = 0; task < told.size(); ++task) {
+        said[task] = {known[task], std::min(told[task], known[task])};
+    }
+    const auto logs = text.subspan(known_bytes);
     const std::lock_guard guard(learning_);
     if (!notices_.may_be_known(known)) return HANARE_STATUS_CORRUPT;
-    const hanare_status status = read_logs(from, known);
+    const bool has_come = !logs.empty() && notices_.take_in(said, logs);
+    const hanare_status status = has_come ? HANARE_STATUS_OK : read_logs(from, known);
     return status == HANARE_STATUS_OK ? heed(known) : status;
 }
 

@@ -119,6 +119,7 @@ bool HomeMemory::copy_steady(uint32_t block, uint32_t follower, std::byte* to) n
 
 bool HomeMemory::take_snapshot(uint64_t first, uint64_t count, uint32_t follower,
                                HomeAnswer& answer, std::byte* snapshot) noexcept {
+    protect(first, count);
     return note_each(first, count, answer, [&](uint32_t block) {
         std::byte* const to = snapshot + (block - first) * kBlockBytes;
         if (copy_steady(block, follower, to)) return true;

@@ -100,7 +100,8 @@ hanare_status HomeWaits::learn(const Positions& positions) {
         if (task == rank() || positions[task] <= own[task]) continue;
         Positions one(positions.size());
         one[task] = positions[task];
-        const hanare_status status = locks_.actions().acquire(task, one);
+        const hanare_status status =
+            locks_.actions().acquire(task, {}, std::as_bytes(std::span(one)));
         if (status != HANARE_STATUS_OK) return status;
     }
     return HANARE_STATUS_OK;

@@ -67,28 +67,23 @@ Result<void> Locks::fetch(uint32_t number, std::unique_lock<std::mutex>& guard) 
         return failed(number, status);
     };
     guard.unlock();
-    uint32_t last = 0;
-    hanare_status status = ask_for_last(number, last);
-    if (status != HANARE_STATUS_OK) return give_up(status);
-    const QuestionText question(
-        {.kind = QuestionKind::kHandOver, .from = peers_.rank(), .begin = number});
-    std::vector<uint64_t> positions(peers_.size());
-    size_t bytes = 0;
-    status =
-        peers_.ask(last, question.bytes(), std::as_writable_bytes(std::span(positions)), &bytes);
+    const std::vector<uint64_t> told = actions_.positions();
+    uint32_t asked = 0;
+    std::vector<std::byte> text;
+    hanare_status status = ask_for_token(number, told, asked, text);
     if (status != HANARE_STATUS_OK) return give_up(status);
     guard.lock();
-    if (bytes == positions.size() * sizeof(uint64_t)) {
-        lock.from = last;
-        lock.positions = std::move(positions);
+    if (!text.empty()) {
+        lock.from = asked;
+        lock.text = std::move(text);
         lock.is_here = true;
-    } else if (const auto came = await(number, last, guard); !came) {
+    } else if (const auto came = await(number, asked, guard); !came) {
         return give_up(came.error().status);
     }
     const uint32_t from = lock.from;
-    const std::vector<uint64_t> known = std::move(lock.positions);
+    text = std::move(lock.text);
     guard.unlock();
-    status = actions_.acquire(from, known);
+    status = actions_.acquire(from, told, text);
     if (status != HANARE_STATUS_OK) return give_up(status);
     begin_section(lock);
     guard.lock();
@@ -113,19 +108,44 @@ void Locks::end_section(Lock& lock) {
     lock.use->end(std::span(missed).first(count));
 }
 
-hanare_status Locks::ask_for_last(uint32_t number, uint32_t& last) {
+// Who was asked last; with the token comes a text, which is never empty.
+hanare_status Locks::ask_for_token(uint32_t number, std::span<const uint64_t> told, uint32_t& asked,
+                                   std::vector<std::byte>& text) {
     const uint32_t manager = manager_of(number);
+    asked = manager;
     if (manager == peers_.rank()) {
-        last_holder(number, peers_.rank(), last);
-        return HANARE_STATUS_OK;
+        asked = note_last(number, manager);
+    } else {
+        const hanare_status status = ask(QuestionKind::kLastHolder, number, told, asked, text);
+        if (status != HANARE_STATUS_OK || asked == manager) return status;
     }
-    const QuestionText question(
-        {.kind = QuestionKind::kLastHolder, .from = peers_.rank(), .begin = number});
+    return ask(QuestionKind::kHandOver, number, told, asked, text);
+}
+
+hanare_status Locks::ask(QuestionKind kind, uint32_t number, std::span<const uint64_t> told,
+                         uint32_t& asked, std::vector<std::byte>& text) {
+    QuestionText question({.kind = kind, .from = peers_.rank(), .begin = number});
+    question.append(told.data(), told.size_bytes());
+    std::byte room[fabric::kMessageBytesMax];
     size_t bytes = 0;
-    const hanare_status status =
-        peers_.ask(manager, question.bytes(), std::as_writable_bytes(std::span(&last, 1)), &bytes);
+    const hanare_status status = peers_.ask(asked, question.bytes(), room, &bytes);
     if (status != HANARE_STATUS_OK) return status;
-    return bytes == sizeof last && last < peers_.size() ? HANARE_STATUS_OK : HANARE_STATUS_CORRUPT;
+    LockAnswer answer;
+    if (bytes < sizeof answer) return HANARE_STATUS_CORRUPT;
+    std::memcpy(&answer, room, sizeof answer);
+    const auto rest = std::span<const std::byte>(room, bytes).subspan(sizeof answer);
+    switch (answer.token) {
+        case LockAnswer::Token::kElsewhere:
+            if (kind == QuestionKind::kHandOver || answer.last >= peers_.size()) break;
+            asked = answer.last;
+            return HANARE_STATUS_OK;
+        case LockAnswer::Token::kComes: return HANARE_STATUS_OK;
+        case LockAnswer::Token::kIsYours:
+            if (rest.size() < told.size_bytes()) break;
+            text.assign(rest.begin(), rest.end());
+            return HANARE_STATUS_OK;
+    }
+    return HANARE_STATUS_CORRUPT;
 }
 
 Result<void> Locks::await(uint32_t number, uint32_t asked, std::unique_lock<std::mutex>& guard) {
@@ -150,20 +170,22 @@ Result<void> Locks::unlock(uint32_t number) {
     hanare_status status = actions_.release();
     if (status != HANARE_STATUS_OK) return failed(number, status);
     uint32_t successor = kNobody;
+    std::vector<uint64_t> told;
     {
         const std::lock_guard guard(lock_);
         Lock& lock = at(number);
         end_section(lock);
         lock.is_held = false;
         successor = std::exchange(lock.successor, kNobody);
+        told = std::move(lock.told);
         if (successor != kNobody) lock.is_here = false;
         if (lock.waiting > 0) changed_.notify_all();
     }
     if (successor == kNobody) return {};
-    const std::vector<uint64_t> positions = actions_.positions();
+    std::byte text[fabric::kMessageBytesMax];
     QuestionText question(
         {.kind = QuestionKind::kHandedOver, .from = peers_.rank(), .begin = number});
-    question.append(positions.data(), positions.size() * sizeof(uint64_t));
+    question.append(text, actions_.tell(told, std::span(text).first(question.room()), true));
     status = peers_.ask(successor, question.bytes());
     if (status != HANARE_STATUS_OK) return failed(number, status);
     return {};
@@ -177,31 +199,47 @@ bool Locks::has(uint32_t number) {
 
 // ---- what peers ask
 
-bool Locks::last_holder(uint32_t number, uint32_t task, uint32_t& last) {
-    if (manager_of(number) != peers_.rank() || task >= peers_.size()) return false;
+// Who asked for it last before `task`.
+uint32_t Locks::note_last(uint32_t number, uint32_t task) {
     const std::lock_guard guard(lock_);
-    Lock& lock = at(number);
-    last = std::exchange(lock.last, task);
-    if (last == kNobody) last = peers_.rank();
-    return true;
+    const uint32_t last = std::exchange(at(number).last, task);
+    return last == kNobody ? peers_.rank() : last;
 }
 
-bool Locks::hand_over(uint32_t number, uint32_t task) {
-    const std::lock_guard guard(lock_);
-    Lock& lock = at(number);
-    if (lock.is_here && !lock.is_held && !lock.is_wanted) {
-        lock.is_here = false;
-        return true;
+size_t Locks::find_last(uint32_t number, uint32_t task, std::span<const uint64_t> told,
+                        std::span<std::byte> room) {
+    if (manager_of(number) != peers_.rank()) return 0;
+    const uint32_t last = note_last(number, task);
+    if (last == peers_.rank()) return hand_over(number, task, told, room);
+    const LockAnswer answer = {.token = LockAnswer::Token::kElsewhere, .last = last};
+    std::memcpy(room.data(), &answer, sizeof answer);
+    return sizeof answer;
+}
+
+size_t Locks::hand_over(uint32_t number, uint32_t task, std::span<const uint64_t> told,
+                        std::span<std::byte> room) {
+    LockAnswer answer = {.token = LockAnswer::Token::kIsYours, .last = peers_.rank()};
+    {
+        const std::lock_guard guard(lock_);
+        Lock& lock = at(number);
+        if (lock.is_here && !lock.is_held && !lock.is_wanted) {
+            lock.is_here = false;
+        } else {
+            lock.successor = task;
+            lock.told.assign(told.begin(), told.end());
+            answer.token = LockAnswer::Token::kComes;
+        }
     }
-    lock.successor = task;
-    return false;
+    std::memcpy(room.data(), &answer, sizeof answer);
+    if (answer.token == LockAnswer::Token::kComes) return sizeof answer;
+    return sizeof answer + actions_.tell(told, room.subspan(sizeof answer), false);
 }
 
-void Locks::take_over(uint32_t number, uint32_t from, std::vector<uint64_t> positions) {
+void Locks::take_over(uint32_t number, uint32_t from, std::span<const std::byte> text) {
     const std::lock_guard guard(lock_);
     Lock& lock = at(number);
     lock.from = from;
-    lock.positions = std::move(positions);
+    lock.text.assign(text.begin(), text.end());
     lock.is_here = true;
     changed_.notify_all();
 }

@@ -2,14 +2,15 @@
 //
 // Locks: who has which, between tasks.  Of each lock one task has the token, at first its manager
 // (lock modulo tasks).  Who wants it asks the manager who asked last, and that task for the token:
-// it comes at once if it is of no use there, else when it is released.  So each task has at most
-// one successor, the queue is spread over them, and a task that has the token locks again without
-// a message (TreadMarks: Keleher et al. 1994; Naimi, Trehel 1987).
+// it comes at once if it is of no use there, else when it is released; a manager that was last
+// itself answers for both.  So each task has at most one successor, the queue is spread over them,
+// and a task that has the token locks again without a message (TreadMarks: Keleher et al. 1994;
+// Naimi, Trehel 1987).
 //
-// With the token come the positions of the notices that its last holder knew (notices.hpp), and
-// then, all at once, the blocks that sections under the lock need (section_use.hpp).
-// What peers ask is answered by the thread that serves them; lock() and unlock() are for any
-// ordinary thread.
+// With the token come the positions of the notices that its last holder knew, and the notices that
+// the next one lacks (notices.hpp); what has no room is read afterwards.  Then, all at once, come
+// the blocks that sections under the lock need (section_use.hpp). What peers ask is answered by the
+// thread that serves them; lock() and unlock() are for any ordinary thread.
 #pragma once
 
 #include <condition_variable>
@@ -28,14 +29,31 @@
 
 namespace hanare::dsm {
 
+// What is said of the token to who wants it.
+struct LockAnswer {
+    enum class Token : uint32_t {
+        kElsewhere,  // `last` is to be asked
+        kComes,      // when it is released here
+        kIsYours,    // what comes with it follows
+    };
+    Token token = Token::kElsewhere;
+    uint32_t last = 0;
+};
+
 class Locks {
 public:
     // What the rest of the protocol does at the ends of critical sections.
     struct Actions {
         // What was written is where others find it.
         std::function<hanare_status()> release;
-        // What the task `from`, whose positions these are, knows, is known here.
-        std::function<hanare_status(uint32_t from, const std::vector<uint64_t>&)> acquire;
+        // Writes what is known here to `room`: positions, and notices behind those, `told`, that
+        // the next holder has.  How many bytes.  Who serves peers may not wait.
+        std::function<size_t(std::span<const uint64_t> told, std::span<std::byte> room, bool waits)>
+            tell;
+        // What the task `from` has told so is known here.
+        std::function<hanare_status(uint32_t from, std::span<const uint64_t> told,
+                                    std::span<const std::byte> text)>
+            acquire;
         std::function<std::vector<uint64_t>()> positions;
         // What of these blocks is not here is fetched, if it can be; and which were missed.
         std::function<void(std::span<const uint32_t>)> fetch;
@@ -53,12 +71,15 @@ public:
     const Actions& actions() const noexcept { return actions_; }
 
     // ---- what peers ask
-    // Who asked for it last before `task`; false: this is not its manager.
-    bool last_holder(uint32_t number, uint32_t task, uint32_t& last);
-    // `task` comes behind this one.  Whether the token goes there at once.
-    bool hand_over(uint32_t number, uint32_t task);
+    // `task`, which knows what is `told`, wants it: a LockAnswer, and what comes with the token,
+    // into `room`.  How many bytes; 0: this is not its manager.
+    size_t find_last(uint32_t number, uint32_t task, std::span<const uint64_t> told,
+                     std::span<std::byte> room);
+    // The same of who comes behind this task.
+    size_t hand_over(uint32_t number, uint32_t task, std::span<const uint64_t> told,
+                     std::span<std::byte> room);
     // The token comes from there.
-    void take_over(uint32_t number, uint32_t from, std::vector<uint64_t> positions);
+    void take_over(uint32_t number, uint32_t from, std::span<const std::byte> text);
 
 private:
     static constexpr uint32_t kNobody = Peers::kNobody;
@@ -68,11 +89,12 @@ private:
         bool is_held = false;    // by a thread of this task
         bool is_wanted = false;  // a thread of this task has asked for the token
         uint32_t successor = kNobody;
-        uint32_t last = kNobody;  // of the manager
-        uint32_t holder = 0;      // thread
-        uint32_t waiting = 0;     // threads of this task
-        uint32_t from = 0;        // who has sent the token
-        std::vector<uint64_t> positions;
+        std::vector<uint64_t> told;   // by the successor
+        uint32_t last = kNobody;      // of the manager
+        uint32_t holder = 0;          // thread
+        uint32_t waiting = 0;         // threads of this task
+        uint32_t from = 0;            // who has sent the token
+        std::vector<std::byte> text;  // and what has come with it
         // Of who holds it.  It has come from another task, when so many blocks had been missed.
         bool is_from_elsewhere = false;
         uint64_t misses = 0;
@@ -83,7 +105,11 @@ private:
     Result<void> fetch(uint32_t number, std::unique_lock<std::mutex>& guard);
     void begin_section(Lock& lock);
     void end_section(Lock& lock);
-    hanare_status ask_for_last(uint32_t number, uint32_t& last);
+    hanare_status ask(QuestionKind kind, uint32_t number, std::span<const uint64_t> told,
+                      uint32_t& asked, std::vector<std::byte>& text);
+    hanare_status ask_for_token(uint32_t number, std::span<const uint64_t> told, uint32_t& asked,
+                                std::vector<std::byte>& text);
+    uint32_t note_last(uint32_t number, uint32_t task);
     Result<void> await(uint32_t number, uint32_t asked, std::unique_lock<std::mutex>& guard);
     std::unexpected<Error> failed(uint32_t number, hanare_status status) const;
 

@@ -20,7 +20,7 @@ namespace hanare::dsm {
 
 inline constexpr size_t kMailDiffBytes = 256 * 1024;
 inline constexpr size_t kMailBarrierBytes = 64 * 1024;
-inline constexpr uint32_t kSnapshotBlocksMax = 64;
+inline constexpr uint32_t kSnapshotBlocksMax = 256;
 // An update: UpdateHead, what the home knew of each task's notices (positions, 8 bytes each), and
 // `count` times the number of a block (4 bytes) and what it held after that.
 struct UpdateHead {

@@ -33,9 +33,9 @@ enum class QuestionKind : uint32_t {
     kApply = 3,       // diffs follow; or begin bytes of them are in the asker's mail; HomeAnswer
     kAllocate = 4,    // begin: bytes
     kFree = 5,        // begin: offset
-    kLastHolder = 6,  // begin: a lock; the manager's
-    kHandOver = 7,    // begin: a lock; of who had it, or waits for it, before
-    kHandedOver = 8,  // begin: a lock; positions follow
+    kLastHolder = 6,  // begin: a lock; the manager's; positions follow (LockAnswer)
+    kHandOver = 7,    // begin: a lock; of who had it, or waits for it, before; the same
+    kHandedOver = 8,  // begin: a lock; what comes with it follows (Locks)
     kDistribute = 9,  // begin: offset in the module whose name follows; count: bytes at the end
     kMove = 10,       // begin, count: as kFetch; and the asker wants to be their home (Grant)
     kSnapshot = 11,   // begin, count: as kFetch, but what is read are copies in the home's mail;

@@ -122,6 +122,16 @@ class Programs(unittest.TestCase):
                 barriers = 200 * (1 if program == "jacobi" else 2)
                 self.assertLess(int(many["messages"]), int(few["messages"]) + 1.6 * 2 * barriers)
 
+    def test_what_a_transpose_reads_is_fetched_once(self):
+        if not HANARE:
+            self.skipTest("no hanare to start the Tmk forms")
+        values = self.run_form("fft", "tmk", 2, [], launcher=[HANARE, "launch", "-n", "2", "--"],
+                               HANARE_DSM_SHARED="off")
+        # Each process reads half of the other's 64 planes of 64 * 64 complex numbers, at first and
+        # in each of six iterations.
+        needed = 2 * 7 * (64**3 // 4) * 16
+        self.assertLess(int(values["bytes"]), 1.2 * needed)
+
     def test_mpi(self):
         launcher = OPEN_MPI if MPI == "openmpi" else MPICH
         if not shutil.which(launcher[0]):
