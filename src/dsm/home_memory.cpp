@@ -76,8 +76,9 @@ void HomeMemory::give_back(uint32_t block) noexcept {
     state(block).fetch_and(~State::kBusy, std::memory_order_release);
 }
 
-uint32_t HomeMemory::Window::take(uint32_t block, uint32_t least, uint32_t most) noexcept {
-    const bool goes_on = next.load(std::memory_order_relaxed) == block;
+uint32_t HomeMemory::Window::take(uint32_t block, uint32_t least, uint32_t most,
+                                  uint32_t gap) noexcept {
+    const bool goes_on = block - next.load(std::memory_order_relaxed) <= gap;
     const uint32_t now =
         goes_on ? std::min(blocks.load(std::memory_order_relaxed) * 2, most) : least;
     blocks.store(now, std::memory_order_relaxed);
@@ -183,7 +184,8 @@ hanare_status HomeMemory::make_writable_here(uint32_t block, uint32_t seen) noex
     if ((seen & State::kShared) == 0) {
         count += take_neighbours(block, seen, kFetchWindowMax);
     } else {
-        count += take_neighbours(block, seen, writes_.take(block, 1, kWriteWindowMax) - 1);
+        count +=
+            take_neighbours(block, seen, writes_.take(block, 1, kWriteWindowMax, kRowGapMax) - 1);
         writes_.next.store(block + count, std::memory_order_relaxed);
     }
     for (uint32_t i = 0; i < count; ++i) {

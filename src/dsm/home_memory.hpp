@@ -118,6 +118,8 @@ private:
     static constexpr uint32_t kMoveWindowMin = 1;
     static constexpr uint32_t kMoveWindowMax = 32;
     static constexpr uint32_t kWriteWindowMax = 32;
+    // Of an array of which rows, or parts of them, are used by others.
+    static constexpr uint32_t kRowGapMax = 16;
     static constexpr uint32_t kPauseMin = 16;
     static constexpr uint32_t kPauseMax = 1024;
     static constexpr uint64_t kPauseBlocks = 512;  // by then, what is in vain has cost something
@@ -146,7 +148,8 @@ private:
     struct Window {
         std::atomic<uint32_t> next{UINT32_MAX};
         std::atomic<uint32_t> blocks{0};
-        uint32_t take(uint32_t block, uint32_t least, uint32_t most) noexcept;
+        // `gap`: so many may lie between.
+        uint32_t take(uint32_t block, uint32_t least, uint32_t most, uint32_t gap = 0) noexcept;
     };
 
     HomeMemory(Segment& segment, Peers& peers, Counters& counters, sys::Userfault userfault,
