@@ -4,9 +4,9 @@
 // compare-and-swap.
 //
 // Of a block whose home is here nothing is recorded as long as nobody else has a copy: it is
-// writable.  A copy that was given away makes it kShared, and kServed where it could be written to
-// at that time: what was given away may be old, which the next release says to others (a notice),
-// and protects the block, so that the first write after that shows.
+// writable.  A copy that is given away makes it kShared, and protects it, so that the first write
+// after that shows.  Where it cannot be protected then it is kServed: what was given away may be
+// old, which the next release says to others (a notice), and protects the block.
 #pragma once
 
 #include <cstdint>

@@ -343,11 +343,10 @@ bool HomeMemory::note_fetch(uint64_t first, uint64_t count, HomeAnswer& answer) 
     return note_each(first, count, answer, [this](uint32_t block) { return note_fetch_of(block); });
 }
 
-// So many at once are rather read when they have been written than meanwhile: who writes to one
-// again has a fault then, and nobody gets a notice of those that nobody does.
+// What is about to be fetched: a write to it shows from now on, so that nobody gets a notice of
+// what nobody has written to.  But for what is busy, or has a notice to come in any case.
 void HomeMemory::protect(uint64_t first, uint64_t count) noexcept {
     if (first >= segment_.blocks() || count > segment_.blocks() - first) return;
-    if (count < kProtectedMin) return;
     const auto end = static_cast<uint32_t>(first + count);
     for (auto block = static_cast<uint32_t>(first); block < end;) {
         uint32_t taken = 0;

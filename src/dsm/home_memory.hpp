@@ -123,8 +123,6 @@ private:
     static constexpr uint32_t kPauseMin = 16;
     static constexpr uint32_t kPauseMax = 1024;
     static constexpr uint64_t kPauseBlocks = 512;  // by then, what is in vain has cost something
-    // Of how many that are fetched at once the home's writes are caught.
-    static constexpr uint32_t kProtectedMin = 1;
     static constexpr uint32_t kFetchesAtOnce = 64;
     // Looking at that many takes some microseconds.
     static constexpr uint32_t kRememberedMax = 1024;
