@@ -9,8 +9,10 @@
 //
 // With the token come the positions of the notices that its last holder knew, and the notices that
 // the next one lacks (notices.hpp); what has no room is read afterwards.  Then, all at once, come
-// the blocks that sections under the lock need (section_use.hpp). What peers ask is answered by the
-// thread that serves them; lock() and unlock() are for any ordinary thread.
+// the blocks that sections under the lock need (section_use.hpp).
+//
+// What peers ask is answered by the thread that serves them; lock() and unlock() are for any
+// ordinary thread.
 #pragma once
 
 #include <condition_variable>
