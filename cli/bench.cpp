@@ -187,6 +187,10 @@ void add_bench_dsm(CLI::App& bench) {
                     "seconds after which a run is stopped, 1 to 86400 (default 120)");
     dsm->add_option("--folder", flags->folder,
                     "where the programs are (default bench/dsm of the build)");
+    dsm->add_option("--network", flags->network,
+                    "of what goes over TCP: loopback, or veth: half of the processes in a network "
+                    "of their own");
+    dsm->add_flag("--far", flags->is_far_end)->group("");
     dsm->add_flag("--quick", flags->quick, "small sizes, fewer programs, one round");
     dsm->add_option("--json", flags->json, "write the results to this file");
     set_run(*dsm, [flags] { return run_bench_dsm(*flags); });

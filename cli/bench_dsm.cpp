@@ -13,6 +13,7 @@
 #include "bench/table.hpp"
 #include "cli/commands.hpp"
 #include "cli/dsm_systems.hpp"
+#include "cli/fabric_network.hpp"
 #include "cli/json_file.hpp"
 #include "cli/program_run.hpp"
 #include "config/rules.hpp"
@@ -39,6 +40,7 @@ struct Series {
     unsigned rounds = 0;
     std::chrono::seconds patience{0};
     bool is_quick = false;
+    bool is_veth = false;
     std::vector<DsmRun> runs;
 };
 
@@ -81,6 +83,11 @@ Result<Series> make_series(const DsmBenchFlags& flags) {
     HANARE_TRY_ASSIGN(const uint64_t patience_s,
                       kPatienceAllowed_s.parse("--patience", flags.patience_s.value_or("120")));
     series.patience = std::chrono::seconds(patience_s);
+    const std::string network = flags.network.value_or(kLoopback);
+    if (network != kLoopback && network != kVeth) {
+        return config::bad_value("--network", network, "is unknown", "loopback, veth");
+    }
+    series.is_veth = network == kVeth;
     series.folder = flags.folder ? fs::path(*flags.folder) : usual_folder();
     if (fs::exists(series.folder / "jacobi-tmk")) return series;
     return fail(
@@ -171,17 +178,18 @@ Result<void> verdict_of(const Series& series) {
 Result<void> measure(const DsmBenchFlags& flags, const sys::Interrupt& interrupt) {
     HANARE_TRY_ASSIGN(Series series, make_series(flags));
     HANARE_TRY_ASSIGN(JsonFile json, JsonFile::open(flags.json));
-    HANARE_TRY_ASSIGN(DsmSystems systems, DsmSystems::make(series.folder, series.processes));
+    HANARE_TRY_ASSIGN(DsmSystems systems,
+                      DsmSystems::make(series.folder, series.processes, series.is_veth, interrupt));
     HANARE_TRY(Sweep(series, systems, interrupt).run());
     std::printf(
         "%u processes, medians of %u round%s; hanare: tasks with common memory, hanare_tcp: over "
-        "sockets\n\n%s\n"
+        "%s\n\n%s\n"
         "by seq, by mpi: times by those of the sequential program, of MPI over the same medium, in "
         "the same round\nmessages: what was asked of, or sent to, others while it was timed (in "
         "hanare each has an answer), without barriers;\nbytes: of data in them, either way; "
         "fetched: blocks of 4 KiB\nresults verified\n",
         series.processes, series.rounds, series.rounds == 1 ? "" : "s",
-        bench::dsm_tables(series.runs).c_str());
+        series.is_veth ? "veth, as all of TCP" : "sockets", bench::dsm_tables(series.runs).c_str());
     HANARE_TRY(json.write(
         bench::dsm_records(series.runs, series.programs, series.is_quick, series.processes)));
     return verdict_of(series);
@@ -191,7 +199,7 @@ Result<void> measure(const DsmBenchFlags& flags, const sys::Interrupt& interrupt
 
 int run_bench_dsm(const DsmBenchFlags& flags) {
     return run_interruptible("hanare bench dsm", [&](const sys::Interrupt& interrupt) {
-        return measure(flags, interrupt);
+        return flags.is_far_end ? DsmNetwork::be_far_end() : measure(flags, interrupt);
     });
 }
 

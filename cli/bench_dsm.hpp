@@ -17,6 +17,8 @@ struct DsmBenchFlags {
     std::optional<std::string> rounds;
     std::optional<std::string> patience_s;
     std::optional<std::string> folder;
+    std::optional<std::string> network;
+    bool is_far_end = false;
     bool quick = false;
     std::optional<std::string> json;
 };

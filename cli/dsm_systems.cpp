@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "bench/table.hpp"
+#include "cli/fabric_network.hpp"
 #include "sys/file.hpp"
 #include "sys/program_file.hpp"
 
@@ -29,23 +30,24 @@ bool is_for_mpich(const fs::path& program) {
     return text.find("libmpich.so") != text.npos;
 }
 
-Words mpi_launcher(const fs::path& program, bool is_tcp) {
+// Without a network all processes are here.
+Words mpi_launcher(const fs::path& program, bool is_tcp, const DsmNetwork* network) {
     if (is_for_mpich(program)) return {"mpiexec.mpich"};
-    Words words = {"mpirun.openmpi",
-                   "--oversubscribe",
-                   "--mca",
-                   "plm",
-                   "isolated",
-                   "--mca",
-                   "pml",
-                   "ob1",
-                   "--mca",
-                   "btl"};
-    if (is_tcp) {
-        words.insert(words.end(), {"tcp,self", "--mca", "btl_tcp_if_include", "lo"});
+    Words words = {"mpirun.openmpi", "--oversubscribe"};
+    const auto set = [&](const char* name, const std::string& value) {
+        words.insert(words.end(), {"--mca", name, value});
+    };
+    if (network == nullptr) {
+        set("plm", "isolated");
     } else {
-        words.emplace_back("vader,self");
+        set("plm_rsh_agent", network->remote_shell());
+        set("oob_tcp_if_include", kVethNetwork);
+        // Each of the two machines would give its first processor, which is the same.
+        words.insert(words.end(), {"--hostfile", network->mpi_hosts(), "--bind-to", "none"});
     }
+    set("pml", "ob1");
+    set("btl", is_tcp ? "tcp,self" : "vader,self");
+    if (is_tcp) set("btl_tcp_if_include", network == nullptr ? "lo" : kVethNetwork);
     if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
     return words;
 }
@@ -57,11 +59,17 @@ Words pvm_environment(const std::string& place) {
 
 }  // namespace
 
-Result<DsmSystems> DsmSystems::make(fs::path folder, unsigned processes) {
+Result<DsmSystems> DsmSystems::make(fs::path folder, unsigned processes, bool is_veth,
+                                    const sys::Interrupt& interrupt) {
     std::error_code error;
     HANARE_TRY_ASSIGN(auto place, sys::TemporaryFolder::make(
                                       fs::temp_directory_path(error).string(), "hanare-bench-dsm"));
-    return DsmSystems(std::move(folder), processes, std::move(place));
+    DsmSystems systems(std::move(folder), processes, std::move(place));
+    if (is_veth) {
+        HANARE_TRY_ASSIGN(systems.network_,
+                          DsmNetwork::make(systems.directory(), processes, interrupt));
+    }
+    return systems;
 }
 
 fs::path DsmSystems::path_of(const bench::DsmSystem& system,
@@ -79,9 +87,11 @@ std::string DsmSystems::obstacle(const bench::DsmSystem& system, const bench::Ds
                              path.filename().c_str(), package);
     }
     if (form == "mpi") {
-        const Words launcher = mpi_launcher(path, *system.medium == 't');
+        if (network_ && is_for_mpich(path)) return "over veth with Open MPI only";
+        const Words launcher = launcher_of(system, path);
         if (!sys::find_program(launcher[0])) return launcher[0] + " is not there";
     }
+    if (form == "pvm" && network_) return "not over veth";
     if (form == "pvm" && !has_tried_pvm_) pvm_obstacle_ = start_pvm();
     return form == "pvm" ? pvm_obstacle_ : "";
 }
@@ -111,22 +121,38 @@ std::string DsmSystems::start_pvm() {
     return "PVM's daemon does not get ready";
 }
 
+Words DsmSystems::launcher_of(const bench::DsmSystem& system, const fs::path& program) const {
+    const bool is_tcp = *system.medium == 't';
+    const DsmNetwork* const network = is_tcp && network_ ? &*network_ : nullptr;
+    Words words;
+    if (system.form == std::string("mpi")) {
+        words = mpi_launcher(program, is_tcp, network);
+    } else {
+        words = {"hanare", "launch"};
+        if (network != nullptr) {
+            words.insert(words.end(), {"--hosts", network->hosts(), "--ssh",
+                                       network->remote_shell(), "--listen", kVethSourceHost});
+        }
+    }
+    words.insert(words.end(), {"-n", std::to_string(processes_)});
+    return words;
+}
+
 sys::MeasuredProgram::Launch DsmSystems::launch(const bench::DsmSystem& system,
                                                 const bench::DsmProgram& program,
                                                 bool is_quick) const {
     const fs::path path = path_of(system, program);
     const std::string form = system.form;
     const bool is_tcp = *system.medium == 't';
-    const std::string count = std::to_string(processes_);
     sys::MeasuredProgram::Launch launch;
     Words words;
     if (form == "tmk") {
-        words = {"hanare", "launch", "-n", count, "--"};
+        words = launcher_of(system, path);
+        words.emplace_back("--");
         launch.path = "/proc/self/exe";
         launch.environment = {is_tcp ? "HANARE_DSM_SHARED=off" : "HANARE_DSM_SHARED=on"};
     } else if (form == "mpi") {
-        words = mpi_launcher(path, is_tcp);
-        words.insert(words.end(), {"-n", count});
+        words = launcher_of(system, path);
         launch.path = sys::find_program(words[0]).value_or(words[0]);
         // Of MPICH alone.
         if (is_tcp && is_for_mpich(path)) launch.environment = {"UCX_TLS=tcp,self"};
@@ -137,7 +163,7 @@ sys::MeasuredProgram::Launch DsmSystems::launch(const bench::DsmSystem& system,
     words.push_back(path.string());
     const Words& arguments = is_quick ? program.quick : program.arguments;
     words.insert(words.end(), arguments.begin(), arguments.end());
-    if (form == "pvm") words.insert(words.end(), {"--", "-n", count});
+    if (form == "pvm") words.insert(words.end(), {"--", "-n", std::to_string(processes_)});
     launch.arguments = std::move(words);
     return launch;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/fabric_network.hpp"
 
+#include <chrono>
+#include <cstdio>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +26,10 @@ constexpr const char* kTargetPlainAddress = "127.77.0.2/24";
 constexpr const char* kBurst = "1mb";
 constexpr const char* kLatency = "50ms";
 constexpr int kRunningMs = 10'000;
+// Between the two while they join their networks.
+constexpr const char* kInNetwork = "in its network";
+constexpr const char* kJoined = "joined";
+constexpr std::chrono::seconds kPatience{60};
 
 // Users need not have it in their PATH.
 Result<std::string> find(const std::string& name) {
@@ -54,14 +61,7 @@ Result<void> set_up(const char* end, const char* address) {
     return run_ip({"link", "set", end, "up"});
 }
 
-}  // namespace
-
-Result<void> enter_bench_network() {
-    HANARE_TRY(find_ip());
-    HANARE_TRY(sys::enter_own_network());
-    return run_ip({"link", "set", "lo", "up"});
-}
-
+// Lays the pair between us and the target, which is in its network by now.
 Result<void> join_target(pid_t target) {
     const auto laid = run_ip({"link", "add", kVethSourceDevice, "type", "veth", "peer", "name",
                               kVethTargetDevice, "netns", std::to_string(target)});
@@ -73,6 +73,42 @@ Result<void> join_target(pid_t target) {
 }
 
 Result<void> join_source() { return set_up(kVethTargetDevice, kTargetAddress); }
+
+}  // namespace
+
+Result<void> enter_bench_network() {
+    HANARE_TRY(find_ip());
+    HANARE_TRY(sys::enter_own_network());
+    return run_ip({"link", "set", "lo", "up"});
+}
+
+Result<void> meet_source() {
+    HANARE_TRY(enter_bench_network());
+    std::printf("%s\n", kInNetwork);
+    std::fflush(stdout);
+    std::string line;
+    if (!std::getline(std::cin, line) || line != kJoined) {
+        return fail(HANARE_STATUS_PEER_LOST, "the other end has not joined the networks");
+    }
+    return join_source();
+}
+
+Result<void> meet_target(sys::Child& target, WorkerLines& said) {
+    std::string line;
+    switch (said.next(WorkerLines::Clock::now() + kPatience, line)) {
+        case WorkerLines::Next::kLine: break;
+        case WorkerLines::Next::kInterrupted: return fail(HANARE_STATUS_BUSY, "interrupted");
+        case WorkerLines::Next::kTooSlow:
+            return fail(HANARE_STATUS_INTERNAL, "the other end does not answer");
+        case WorkerLines::Next::kClosed:
+            return fail(HANARE_STATUS_INTERNAL, "the other end has ended");
+    }
+    if (line != kInNetwork) {
+        return fail(HANARE_STATUS_INTERNAL, "the other end: unknown line %.50s", line.c_str());
+    }
+    HANARE_TRY(join_target(target.pid()));
+    return target.send(std::string(kJoined) + "\n");
+}
 
 Result<void> await_link(NetworkEnd end) {
     return sys::await_running_link(name_of(end), kRunningMs);

@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{60};
 constexpr const char* kLoopbackHost = "127.0.0.1";
-// Between the two while they join their networks.
-constexpr const char* kInNetwork = "in its network";
-constexpr const char* kJoined = "joined";
 
 void say(const std::string& line) {
     std::printf("%s\n", line.c_str());
@@ -39,13 +36,7 @@ Result<void> do_as_told(const bench::FabricTarget& target, const std::string& li
 // The address at which the target listens.
 Result<std::string> enter_network(const std::string& network) {
     if (network != kVeth) return kLoopbackHost;
-    HANARE_TRY(enter_bench_network());
-    say(kInNetwork);
-    std::string line;
-    if (!std::getline(std::cin, line) || line != kJoined) {
-        return fail(HANARE_STATUS_PEER_LOST, "the source has not joined the networks");
-    }
-    HANARE_TRY(join_source());
+    HANARE_TRY(meet_source());
     HANARE_TRY(await_link(NetworkEnd::kTarget));
     return kVethTargetHost;
 }
@@ -59,13 +50,7 @@ Result<FabricTargetProcess> FabricTargetProcess::start(const std::string& networ
                                                           sys::Child::Input::kFromUs));
     WorkerLines lines(child.output_fd(), interrupt.fd());
     FabricTargetProcess target(std::move(child), std::move(lines));
-    if (network != kVeth) return target;
-    HANARE_TRY_ASSIGN(const std::string line, target.next_line());
-    if (line != kInNetwork) {
-        return fail(HANARE_STATUS_INTERNAL, "target: unknown line %.50s", line.c_str());
-    }
-    HANARE_TRY(join_target(target.pid()));
-    HANARE_TRY(target.tell(kJoined));
+    if (network == kVeth) HANARE_TRY(meet_target(target.child_, target.lines_));
     return target;
 }
 

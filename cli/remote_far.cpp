@@ -19,8 +19,6 @@ constexpr std::chrono::seconds kPatience{120};
 constexpr int kConnectMs = 30'000;
 constexpr const char* kLoopbackHost = "127.0.0.1";
 // What the two say to each other.
-constexpr const char* kInNetwork = "in its network";
-constexpr const char* kJoined = "joined";
 constexpr const char* kRaw = "raw";
 constexpr const char* kRawDone = "raw done";
 
@@ -31,13 +29,7 @@ void say(const std::string& line) {
 
 Result<void> enter_network(const RemoteFarJob& job) {
     if (job.network != kVeth) return {};
-    HANARE_TRY(enter_bench_network());
-    say(kInNetwork);
-    std::string line;
-    if (!std::getline(std::cin, line) || line != kJoined) {
-        return fail(HANARE_STATUS_PEER_LOST, "the near end has not joined the networks");
-    }
-    HANARE_TRY(join_source());
+    HANARE_TRY(meet_source());
     HANARE_TRY(open_to_everybody(NetworkEnd::kTarget));
     return job.rate_mbit == 0 ? Result<void>{} : limit_rate(NetworkEnd::kTarget, job.rate_mbit);
 }
@@ -119,11 +111,9 @@ Result<RemoteFarProcess> RemoteFarProcess::start(const RemoteFarJob& job,
 }
 
 Result<void> RemoteFarProcess::join(const RemoteFarJob& job) {
-    HANARE_TRY(expect(kInNetwork));
-    HANARE_TRY(join_target(child_.pid()));
+    HANARE_TRY(meet_target(child_, lines_));
     HANARE_TRY(open_to_everybody(NetworkEnd::kSource));
-    if (job.rate_mbit != 0) HANARE_TRY(limit_rate(NetworkEnd::kSource, job.rate_mbit));
-    return child_.send(std::string(kJoined) + "\n");
+    return job.rate_mbit == 0 ? Result<void>{} : limit_rate(NetworkEnd::kSource, job.rate_mbit);
 }
 
 Result<std::string> RemoteFarProcess::next_line() {

@@ -61,13 +61,16 @@ int take_descriptors(const Inheritance& inherited) {
     return 0;
 }
 
+// 0, or an errno value: it is not begun with less than its proxy has.
 int take(const Inheritance& inherited) {
     sys::raw_call3(SYS_umask, inherited.umask, 0, 0);
-    sys::raw_call3(SYS_fchdir, static_cast<uint64_t>(inherited.directory), 0, 0);
+    int64_t result = sys::raw_call3(SYS_fchdir, static_cast<uint64_t>(inherited.directory), 0, 0);
+    if (result < 0) return static_cast<int>(-result);
     // Descriptors are moved while there is room for twice as many.
     if (const int error = take_descriptors(inherited); error != 0) return error;
     for (size_t i = 0; i < inherited.limits.size(); ++i) {
-        sys::raw_call6(SYS_prlimit64, 0, i, bits(&inherited.limits[i]), 0, 0, 0);
+        result = sys::raw_call6(SYS_prlimit64, 0, i, bits(&inherited.limits[i]), 0, 0, 0);
+        if (result < 0) return static_cast<int>(-result);
     }
     if (!inherited.processors.empty()) {
         sys::raw_call3(SYS_sched_setaffinity, 0, inherited.processors.size(),
@@ -77,7 +80,8 @@ int take(const Inheritance& inherited) {
         const bool is_ignored = (inherited.ignored_signals >> (number - 1) & 1) != 0;
         set_action(number, is_ignored ? 1 : 0);
     }
-    // From here on it is sent what its group is.
+    // From here on it is sent what its group is.  A group of another session is none for it, and
+    // then its proxy passes on what the group is sent.
     sys::raw_call3(SYS_setpgid, 0, static_cast<uint64_t>(inherited.group), 0);
     return 0;
 }
@@ -173,7 +177,8 @@ Result<pid_t> begin_task(const Beginning& beginning, std::span<std::byte> stack)
     if (passed.error == 0) {
         return fail(HANARE_STATUS_SYSTEM, "the task was killed before it had begun");
     }
-    return fail_errno(HANARE_STATUS_LIMIT, passed.error, "giving a task its descriptors");
+    return fail_errno(HANARE_STATUS_LIMIT, passed.error,
+                      "a task's descriptors, directory and limits");
 }
 
 }  // namespace hanare::space

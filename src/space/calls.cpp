@@ -41,7 +41,9 @@ constexpr uint32_t kNumbers[] = {SYS_madvise,
                                  SYS_readlink,
                                  SYS_fork,
                                  SYS_clone,
-                                 SYS_clone3};
+                                 SYS_clone3,
+                                 SYS_execve,
+                                 SYS_execveat};
 
 Verdict done(SystemCall& call, int64_t result) noexcept {
     call.finish(result);
@@ -70,7 +72,20 @@ void rewrite_new_code(void* context) {
     }
 }
 
+// What the kernel would put over another task.
+bool takes_from_others(const Task& task, const SystemCall& call) noexcept {
+    if ((call.arguments[3] & MAP_FIXED) == 0 || !TaskTable::is_here()) return false;
+    const Range asked = {call.arguments[0], call.arguments[0] + call.arguments[1]};
+    const Range own = task.partition.whole();
+    const Range all = TaskTable::whole();
+    const auto overlap = [&](Range range) {
+        return asked.begin < range.end && asked.end > range.begin;
+    };
+    return overlap({all.begin, own.begin}) || overlap({own.end, all.end});
+}
+
 Verdict answer_mmap(Task& task, SystemCall& call) noexcept {
+    if (takes_from_others(task, call)) return done(call, -ENOMEM);
     if ((call.arguments[3] & MAP_TYPE) == MAP_SHARED && TaskTable::is_here()) {
         const int64_t shared = SharedMappings::map(task, call.arguments);
         if (shared != 0) return done(call, shared);
@@ -157,6 +172,15 @@ Verdict answer_fork(Task& task, SystemCall& call) noexcept {
     return Verdict::kNative;
 }
 
+// Of the task itself, and not of a child on its way to a program.
+Verdict answer_exec(Task& task, SystemCall& call) noexcept {
+    if (!TaskTable::is_here() || sys::raw_process_id() != task.process) return Verdict::kNative;
+    task.has_left = true;
+    const int64_t failed = hook::raw_system_call(call.number, call.arguments);
+    task.has_left = false;
+    return done(call, failed);
+}
+
 Verdict answer_madvise(Task& task, const SystemCall& call) noexcept {
     if (call.arguments[2] == MADV_DONTFORK || call.arguments[2] == MADV_DOFORK) leave_alone(task);
     return Verdict::kNative;
@@ -199,6 +223,8 @@ extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
         case SYS_fork:
         case SYS_clone:
         case SYS_clone3: return space::answer_fork(*task, *call);
+        case SYS_execve:
+        case SYS_execveat: return space::answer_exec(*task, *call);
         default: return Verdict::kNative;
     }
 }

@@ -88,8 +88,9 @@ private:
     List from_;
 };
 
-// A task that has become another program by exec is none any more, and has nothing there.
+// A task that has become another program by exec has nothing there.
 bool are_of_task(const Task& task, const iovec* pieces, uint64_t count) noexcept {
+    if (task.has_left) return false;
     for (uint64_t i = 0; i < count; ++i) {
         const auto begin = reinterpret_cast<uint64_t>(pieces[i].iov_base);
         const uint64_t end = begin + pieces[i].iov_len;

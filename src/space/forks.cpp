@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include <atomic>
 #include <cerrno>
@@ -18,6 +19,8 @@ namespace {
 
 // Which tasks' memory children get is said of the one memory of all.
 constinit TurnLock one_at_a_time;
+// For a task that is stopped while it forks.
+constexpr uint32_t kPatienceMs = 10'000;
 constinit std::atomic<uint32_t> tasks_left_alone{0};  // that ever were
 
 // Mappings of devices refuse that children get them again: all others around them do not.
@@ -58,7 +61,15 @@ Asked asked_of(const hook::SystemCall& call) noexcept {
     if (call.arguments[0] == 0 || call.arguments[1] < CLONE_ARGS_SIZE_VER0) {
         return {.is_understood = false};
     }
-    const auto& asked = *reinterpret_cast<const clone_args*>(call.arguments[0]);
+    // A bad address is the kernel's to judge; where it may not copy, it is not asked.
+    clone_args asked = {};
+    const iovec here = {&asked, CLONE_ARGS_SIZE_VER0};
+    const iovec there = {reinterpret_cast<void*>(call.arguments[0]), CLONE_ARGS_SIZE_VER0};
+    const int64_t copied = sys::raw_call6(SYS_process_vm_readv, sys::raw_process_id(),
+                                          reinterpret_cast<uint64_t>(&here), 1,
+                                          reinterpret_cast<uint64_t>(&there), 1, 0);
+    if (copied == -EFAULT) return {.is_understood = false};
+    if (copied < 0) asked = *static_cast<const clone_args*>(there.iov_base);
     return {.flags = asked.flags, .stack = asked.stack};
 }
 
@@ -77,7 +88,7 @@ bool is_fork_elsewhere(const hook::SystemCall& call) noexcept {
 
 void leave_alone(Task& task) noexcept {
     if (!TaskTable::is_here()) return;
-    const TurnGuard guard(one_at_a_time);
+    const TurnGuard guard(one_at_a_time, kPatienceMs);
     if (task.is_left_alone.exchange(true)) return;
     tasks_left_alone.fetch_add(1);
     advise(task.partition.whole(), MADV_DOFORK);
@@ -89,7 +100,8 @@ int64_t fork_task(Task& task, const hook::SystemCall& call) noexcept {
         const TurnGuard guard(task.partition.turn());
         return hook::raw_system_call(call.number, call.arguments);
     }
-    const TurnGuard first(one_at_a_time);
+    const TurnGuard first(one_at_a_time, kPatienceMs);
+    if (!first.is_held()) return -EAGAIN;
     const TurnGuard guard(task.partition.turn());
     keep_from_children_of(task);
     if (!task.is_left_alone) advise(task.partition.whole(), MADV_DOFORK);

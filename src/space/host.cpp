@@ -14,9 +14,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "space/space.hpp"
+#include "sys/clock.hpp"
 #include "sys/descriptor_passing.hpp"
 #include "sys/local_socket.hpp"
 #include "sys/text_file.hpp"
@@ -32,9 +34,11 @@ using task::Request;
 
 // The next task of a job, whose first may have ended, finds the space still there.
 constexpr int kIdleMs = 300;
-// A proxy that says nothing keeps the others waiting so long.
+// A proxy that stops in the middle of what it says keeps the others waiting so long; one that says
+// nothing is sent away.
 constexpr int kPatienceMs = 5000;
 constexpr rlim_t kStackBytes = 8 << 20;
+constexpr uint64_t kNsPerMs = 1'000'000;
 
 // With what they map later.
 constexpr uint64_t kMappingsOfTask = 60;
@@ -93,9 +97,14 @@ public:
             for (const Client& client : clients_) {
                 entries.push_back({client.is_killed ? -1 : client.socket.number(), POLLIN, 0});
             }
-            const bool may_end = clients_.empty() && !keeper_.is_open();
-            const int ready =
-                poll(entries.data(), entries.size(), may_end || !accepts_ ? kIdleMs : -1);
+            for (const Arriving& each : arriving_) {
+                entries.push_back({each.socket.number(), POLLIN, 0});
+            }
+            const bool may_end = clients_.empty() && arriving_.empty() && !keeper_.is_open();
+            const bool looks_again = may_end || !accepts_ || !arriving_.empty() || !is_settled_;
+            const int ready = poll(entries.data(), entries.size(), looks_again ? kIdleMs : -1);
+            if (!is_settled_) is_settled_ = space_.settle();
+            send_away_the_silent();
             if (ready == 0 && may_end) return {};
             if (ready == 0) accepts_ = true;
             if (ready < 0 && errno != EINTR) return fail_errno(HANARE_STATUS_SYSTEM, errno, "poll");
@@ -111,6 +120,7 @@ public:
                 kill(client.process, SIGKILL);
                 client.is_killed = true;
             }
+            receive(std::span(entries).subspan(at));
             if (entries[1].revents != 0) reap();
             if (entries[0].revents != 0) accept();
         }
@@ -122,6 +132,11 @@ private:
         pid_t process = 0;
         bool is_killed = false;
     };
+    // A proxy that has said nothing yet.
+    struct Arriving {
+        sys::FileDescriptor socket;
+        uint64_t until_ns;
+    };
 
     void accept() {
         sys::FileDescriptor socket = sys::accept_local(listener_);
@@ -130,6 +145,31 @@ private:
             accepts_ = errno != EMFILE && errno != ENFILE;
             return;
         }
+        const Answer ready = {.kind = Answer::Kind::kReady, .value = 0, .text = {}};
+        if (!task::send_answer(socket, ready, kPatienceMs)) return;
+        arriving_.push_back({std::move(socket), sys::now_ns() + kPatienceMs * kNsPerMs});
+    }
+
+    void send_away_the_silent() {
+        const uint64_t now_ns = sys::now_ns();
+        std::erase_if(arriving_, [now_ns](const Arriving& each) { return each.until_ns < now_ns; });
+    }
+
+    // `entries` are those of arriving_, of which some may have been sent away.
+    void receive(std::span<const pollfd> entries) {
+        for (const pollfd& entry : entries) {
+            if (entry.revents == 0) continue;
+            const auto found = std::ranges::find_if(arriving_, [&entry](const Arriving& each) {
+                return each.socket.number() == entry.fd;
+            });
+            if (found == arriving_.end()) continue;
+            sys::FileDescriptor socket = std::move(found->socket);
+            arriving_.erase(found);
+            answer(std::move(socket));
+        }
+    }
+
+    void answer(sys::FileDescriptor socket) {
         const Result<pid_t> process = begin(socket);
         Answer answer;
         if (process) {
@@ -150,13 +190,15 @@ private:
     // What was received is closed here once the task has it: who reads from a pipe waits for its
     // end.
     Result<pid_t> begin(const sys::FileDescriptor& socket) {
-        HANARE_TRY(task::send_answer(socket, {.kind = Answer::Kind::kReady, .value = 0, .text = {}},
-                                     kPatienceMs));
         HANARE_TRY_ASSIGN(const Received received, task::receive_request(socket, kPatienceMs));
         pollfd gone = {socket.number(), POLLRDHUP, 0};
         if (poll(&gone, 1, 0) != 0) return fail(HANARE_STATUS_NOT_FOUND, "the proxy has gone");
         const Request& request = received.request;
         if (!has_room_for(request)) {
+            if (clients_.empty()) {
+                return fail(HANARE_STATUS_LIMIT,
+                            "vm.max_map_count, or HANARE_SPACE_MAPPINGS, allows no task at all");
+            }
             return fail(HANARE_STATUS_FULL, "vm.max_map_count allows no more mappings");
         }
         std::vector<int> descriptors;
@@ -204,6 +246,7 @@ private:
         int status = 0;
         for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
             if (!space_.reap(ended)) continue;
+            is_settled_ = false;
             const auto client = std::ranges::find_if(
                 clients_, [ended](const Client& each) { return each.process == ended; });
             if (client == clients_.end()) continue;
@@ -222,7 +265,9 @@ private:
     Space space_;
     sys::FileDescriptor signals_;
     std::vector<Client> clients_;
+    std::vector<Arriving> arriving_;
     bool accepts_ = true;
+    bool is_settled_ = true;
     bool was_full_ = false;
     uint64_t counted_ = 0;     // mappings
     size_t counted_with_ = 0;  // so many tasks

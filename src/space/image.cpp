@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kHeadersMax = 64;
 constexpr size_t kLoaderBytesMax = 4096;
+constexpr size_t kEntriesMax = 1024;  // of a dynamic section
 
 uint64_t page_of(uint64_t address) { return address / kOsPageBytes * kOsPageBytes; }
 
@@ -41,6 +42,7 @@ public:
                               errno, "%.200s", path_.c_str());
         }
         HANARE_TRY(read_headers());
+        HANARE_TRY(refuse_sanitized());
         HANARE_TRY(find_place());
         for (const Elf64_Phdr& header : headers_) {
             if (header.p_type == PT_LOAD) HANARE_TRY(map(header));
@@ -96,6 +98,34 @@ private:
             if (header.p_offset > file_bytes || header.p_filesz > file_bytes - header.p_offset) {
                 return fail(HANARE_STATUS_INVALID_ARGUMENT, "%.200s: is cut off", path_.c_str());
             }
+        }
+        return {};
+    }
+
+    // They put what they need at certain addresses, over whatever is there, or refuse to run.
+    Result<void> refuse_sanitized() const {
+        const auto dynamic = std::ranges::find(headers_, PT_DYNAMIC, &Elf64_Phdr::p_type);
+        if (dynamic == headers_.end()) return {};
+        std::vector<Elf64_Dyn> entries(
+            std::min<uint64_t>(dynamic->p_filesz / sizeof(Elf64_Dyn), kEntriesMax));
+        HANARE_TRY(read(entries.data(), entries.size() * sizeof(Elf64_Dyn), dynamic->p_offset));
+        const auto value_of = [&](Elf64_Sxword tag) {
+            const auto found = std::ranges::find(entries, tag, &Elf64_Dyn::d_tag);
+            return found == entries.end() ? 0 : found->d_un.d_val;
+        };
+        const uint64_t address = value_of(DT_STRTAB);
+        const auto segment = std::ranges::find_if(headers_, [address](const Elf64_Phdr& header) {
+            return header.p_type == PT_LOAD && address >= header.p_vaddr &&
+                   address - header.p_vaddr < header.p_filesz;
+        });
+        if (segment == headers_.end()) return {};
+        const uint64_t at = address - segment->p_vaddr;
+        std::string names(std::min(value_of(DT_STRSZ), segment->p_filesz - at), '\0');
+        HANARE_TRY(read(names.data(), names.size(), segment->p_offset + at));
+        for (const char* const name : {"__asan_init", "__tsan_init", "__msan_init"}) {
+            if (names.find(name) == names.npos) continue;
+            return fail(HANARE_STATUS_NOT_SUPPORTED,
+                        "%.200s: has a sanitizer, which needs addresses of its own", path_.c_str());
         }
         return {};
     }

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "sys/file.hpp"
 #include "sys/program_file.hpp"
@@ -34,6 +36,28 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
+// As a task it would become the program that it finds, which is none.
+bool is_env(const std::string& interpreter, const std::string& argument) {
+    return interpreter == "/usr/bin/env" && !argument.empty() && argument.front() != '-' &&
+           argument.find_first_of("= \t") == argument.npos;
+}
+
+// By the PATH of who asks; empty: it is not there.
+std::string find_in_path(const std::string& name, const std::vector<std::string>& environment) {
+    constexpr std::string_view kPath = "PATH=";
+    const auto path = std::ranges::find_if(
+        environment, [&](const std::string& each) { return each.starts_with(kPath); });
+    if (path == environment.end() || name.find('/') != name.npos) return {};
+    std::string_view rest = std::string_view(*path).substr(kPath.size());
+    while (!rest.empty()) {
+        const size_t end = std::min(rest.find(':'), rest.size());
+        const std::string place = std::string(rest.substr(0, end)) + "/" + name;
+        if (place.front() == '/' && access(place.c_str(), X_OK) == 0) return place;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<StartOfProgram> with_interpreter(StartOfProgram start) {
@@ -52,9 +76,17 @@ Result<StartOfProgram> with_interpreter(StartOfProgram start) {
         }
         // The rest of the line is one argument.
         const size_t end = words.find_first_of(kBlanks);
-        const std::string interpreter(words.substr(0, end));
+        std::string interpreter(words.substr(0, end));
+        std::string argument(end == words.npos ? "" : trimmed(words.substr(end)));
+        if (is_env(interpreter, argument)) {
+            const std::string found = find_in_path(argument, start.environment);
+            if (!found.empty()) {
+                interpreter = found;
+                argument.clear();
+            }
+        }
         std::vector<std::string> arguments = {interpreter};
-        if (end != words.npos) arguments.emplace_back(trimmed(words.substr(end)));
+        if (!argument.empty()) arguments.push_back(std::move(argument));
         arguments.push_back(start.path);
         if (!start.arguments.empty()) {
             arguments.insert(arguments.end(), start.arguments.begin() + 1, start.arguments.end());

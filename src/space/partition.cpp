@@ -68,6 +68,12 @@ int64_t Partition::unmap(const Arguments& arguments) noexcept {
     return result;
 }
 
+void Partition::give_back() noexcept {
+    const Range all = whole();
+    native(SYS_munmap, {all.begin, all.end - all.begin, 0, 0, 0, 0});
+    begin(used_.room(), all);
+}
+
 // Closed pages, where nothing is; 0: there is no room.
 uint64_t Partition::reserve(uint64_t bytes) noexcept {
     const int64_t result = map_anywhere(

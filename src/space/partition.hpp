@@ -24,7 +24,11 @@ public:
     // processors take for the same where they look at the low ones only.
     void begin_task(uint64_t offset) noexcept { start_ = whole().begin + offset; }
 
+    // Afterwards nothing is here.  Its task has ended: who might still have the turn has not.
+    void give_back() noexcept;
+
     Range whole() const noexcept { return used_.whole(); }
+    std::span<Range> room() const noexcept { return used_.room(); }
     bool contains(uint64_t address) const noexcept {
         return address >= whole().begin && address < whole().end;
     }

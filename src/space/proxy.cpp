@@ -16,6 +16,7 @@
 
 #include "space/signals.hpp"
 #include "sys/foreground_program.hpp"
+#include "sys/text_file.hpp"
 #include "task/request.hpp"
 #include "task/root_connection.hpp"
 
@@ -56,7 +57,10 @@ sigset_t passed_signals() {
 class Standing {
 public:
     Standing(sys::FileDescriptor socket, sys::FileDescriptor signals, pid_t task)
-        : socket_(std::move(socket)), signals_(std::move(signals)), task_(task) {}
+        : socket_(std::move(socket)),
+          signals_(std::move(signals)),
+          task_(task),
+          is_of_our_group_(getpgid(task) == getpgrp()) {}
 
     // The task is no more either.
     [[noreturn]] static void end_without_root() {
@@ -74,12 +78,13 @@ public:
     }
 
 private:
-    // The terminal's go to the task by themselves, which is in the same group.
+    // The terminal's go to the task by themselves if it is in the same group.
     void pass_on() {
         signalfd_siginfo info = {};
         while (read(signals_.number(), &info, sizeof info) == sizeof info) {
             const int number = static_cast<int>(info.ssi_signo);
-            if (!goes_to_all_by_itself(number, info.ssi_code)) kill(task_, number);
+            const bool has_it = is_of_our_group_ && goes_to_all_by_itself(number, info.ssi_code);
+            if (!has_it) kill(task_, number);
         }
     }
     [[noreturn]] void end() {
@@ -94,6 +99,7 @@ private:
     sys::FileDescriptor socket_;
     sys::FileDescriptor signals_;
     const pid_t task_;
+    const bool is_of_our_group_;
 };
 
 void tell_full(int spaces) {
@@ -110,6 +116,12 @@ void close_inherited(const std::vector<int>& numbers) {
     }
 }
 
+// And not whose children have nothing to do with each other: services, and orphans.
+bool is_launcher(pid_t parent) {
+    const auto name = sys::read_text_file("/proc/" + std::to_string(parent) + "/comm");
+    return parent > 1 && (!name || *name != "systemd\n");
+}
+
 }  // namespace
 
 std::string space_of_environment() {
@@ -117,7 +129,7 @@ std::string space_of_environment() {
         const char* const value = std::getenv(name);
         if (value != nullptr && *value != '\0') return value;
     }
-    return "of-" + std::to_string(getppid());
+    return "of-" + std::to_string(is_launcher(getppid()) ? getppid() : getpid());
 }
 
 Error run_by_proxy(const StartOfProgram& start, const std::string& space,

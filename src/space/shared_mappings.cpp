@@ -32,6 +32,7 @@ struct Identity {
     uint64_t offset = 0;
     uint64_t bytes = 0;
     uint64_t protection = 0;
+    uint64_t access = 0;  // of the descriptor, on which later protection depends
 
     bool operator==(const Identity&) const = default;
 };
@@ -47,6 +48,9 @@ UsedRanges used;
 std::array<Range, 2 * kSharedMax> room;
 // A task that is killed meanwhile leaves a mapping behind, at worst.
 TurnLock turn;
+// For one that is stopped.
+constexpr uint32_t kPatienceMs = 1000;
+constexpr uint32_t kPatienceOfRootMs = 50;
 
 bool has(const Task& task, size_t index) noexcept {
     return (task.shared[index / 64] >> (index % 64) & 1) != 0;
@@ -93,6 +97,17 @@ bool is_of_a_job(uint64_t file) noexcept {
            contains_text(name, "/prterun") || contains_text(name, "pmix-");
 }
 
+// The kernel checks what the descriptor allows only where it maps.
+bool may_map(const Arguments& arguments, uint64_t flags) noexcept {
+    const uint64_t access = flags & O_ACCMODE;
+    if ((flags & O_PATH) != 0) return false;
+    if ((arguments[2] & PROT_WRITE) == 0) return access != O_WRONLY;
+    // Files that cannot be sealed have no seals.
+    const int64_t seals = sys::raw_call3(SYS_fcntl, arguments[4], F_GET_SEALS, 0);
+    const bool is_sealed = seals > 0 && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0;
+    return access == O_RDWR && !is_sealed;
+}
+
 bool identify(const Arguments& arguments, Identity& identity) noexcept {
     if ((arguments[3] & kTypeMask) != MAP_SHARED ||
         (arguments[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_HUGETLB)) != 0 ||
@@ -107,21 +122,15 @@ bool identify(const Arguments& arguments, Identity& identity) noexcept {
         return false;
     }
     if (system.f_type != TMPFS_MAGIC && !is_of_a_job(arguments[4])) return false;
+    const int64_t flags = sys::raw_call3(SYS_fcntl, arguments[4], F_GETFL, 0);
+    if (flags < 0 || !may_map(arguments, static_cast<uint64_t>(flags))) return false;
     identity = {.device = status.st_dev,
                 .file = status.st_ino,
                 .offset = arguments[5],
                 .bytes = round_up(arguments[1], kOsPageBytes),
-                .protection = arguments[2]};
+                .protection = arguments[2],
+                .access = static_cast<uint64_t>(flags) & O_ACCMODE};
     return true;
-}
-
-// Also for writing, of one that asks for less than another has: the kernel checks what the
-// descriptor allows only where it maps.
-bool may_map(const Arguments& arguments) noexcept {
-    const int64_t flags = sys::raw_call3(SYS_fcntl, arguments[4], F_GETFL, 0);
-    if (flags < 0) return false;
-    const int64_t access = flags & O_ACCMODE;
-    return (arguments[2] & PROT_WRITE) != 0 ? access == O_RDWR : access != O_WRONLY;
 }
 
 // Wherever there is room, and nothing else is asked for.
@@ -137,7 +146,8 @@ bool identify_segment(const Arguments& arguments, Identity& identity) noexcept {
                 .file = static_cast<uint32_t>(arguments[0]),
                 .offset = 0,
                 .bytes = round_up(status.shm_segsz, kOsPageBytes),
-                .protection = arguments[2] & SHM_RDONLY};
+                .protection = arguments[2] & SHM_RDONLY,
+                .access = 0};
     return true;
 }
 
@@ -181,8 +191,9 @@ void SharedMappings::begin(Range whole) noexcept {
 
 int64_t SharedMappings::map(Task& task, const Arguments& arguments) noexcept {
     Identity identity;
-    if (!identify(arguments, identity) || !may_map(arguments)) return 0;
-    const TurnGuard guard(turn);
+    if (!identify(arguments, identity)) return 0;
+    const TurnGuard guard(turn, kPatienceMs);
+    if (!guard.is_held()) return 0;
     for (size_t index = 0; index < kSharedMax; ++index) {
         Mapping& mapping = mappings[index];
         if (mapping.tasks == 0 || mapping.identity != identity) continue;
@@ -204,7 +215,8 @@ int64_t SharedMappings::map(Task& task, const Arguments& arguments) noexcept {
 }
 
 int64_t SharedMappings::unmap(Task& task, const Arguments& arguments) noexcept {
-    const TurnGuard guard(turn);
+    const TurnGuard guard(turn, kPatienceMs);
+    if (!guard.is_held()) return 0;
     for (size_t index = 0; index < kSharedMax; ++index) {
         const Mapping& mapping = mappings[index];
         if (mapping.tasks == 0 || mapping.address != arguments[0] || !has(task, index)) continue;
@@ -217,7 +229,8 @@ int64_t SharedMappings::unmap(Task& task, const Arguments& arguments) noexcept {
 int64_t SharedMappings::attach(Task& task, const Arguments& arguments) noexcept {
     Identity identity;
     if (!identify_segment(arguments, identity)) return 0;
-    const TurnGuard guard(turn);
+    const TurnGuard guard(turn, kPatienceMs);
+    if (!guard.is_held()) return 0;
     for (size_t index = 0; index < kSharedMax; ++index) {
         Mapping& mapping = mappings[index];
         // One more of the same task is at another place.
@@ -236,7 +249,8 @@ int64_t SharedMappings::attach(Task& task, const Arguments& arguments) noexcept 
 }
 
 int64_t SharedMappings::detach(Task& task, uint64_t address) noexcept {
-    const TurnGuard guard(turn);
+    const TurnGuard guard(turn, kPatienceMs);
+    if (!guard.is_held()) return 0;
     for (size_t index = 0; index < kSharedMax; ++index) {
         const Mapping& mapping = mappings[index];
         if (mapping.tasks == 0 || mapping.address != address || !has(task, index) ||
@@ -249,8 +263,9 @@ int64_t SharedMappings::detach(Task& task, uint64_t address) noexcept {
     return -EINVAL;
 }
 
+// Read all the same where somebody is stopped.
 uint64_t SharedMappings::attached_beside(uint32_t segment) noexcept {
-    const TurnGuard guard(turn);
+    const TurnGuard guard(turn, kPatienceMs);
     uint64_t count = 0;
     for (const Mapping& mapping : mappings) {
         if (mapping.tasks != 0 && mapping.identity.device == kSegment &&
@@ -261,15 +276,16 @@ uint64_t SharedMappings::attached_beside(uint32_t segment) noexcept {
     return count;
 }
 
-void SharedMappings::forget(Task& task) noexcept {
-    const TurnGuard guard(turn);
-    for (size_t index = 0; index < kSharedMax; ++index) {
+bool SharedMappings::forget(Task& task) noexcept {
+    const TurnGuard guard(turn, kPatienceOfRootMs);
+    for (size_t index = 0; guard.is_held() && index < kSharedMax; ++index) {
         if (has(task, index)) drop(task, index);
     }
+    return guard.is_held();
 }
 
 uint32_t SharedMappings::count() noexcept {
-    const TurnGuard guard(turn);
+    const TurnGuard guard(turn, kPatienceMs);
     uint32_t count = 0;
     for (const Mapping& mapping : mappings) count += mapping.tasks != 0 ? 1 : 0;
     return count;

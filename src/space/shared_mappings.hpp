@@ -6,7 +6,8 @@
 // tmpfs, memfd, System V, and the files that MPI's launchers make for a job.
 //
 // As seen by a program: protection, advice and what one task maps over it change for all; mremap
-// says ENOMEM; what is unmapped in part stays.  In tasks: no libc, no vector registers.
+// says ENOMEM; what is unmapped in part stays.  While a task is stopped that is in here, others map
+// for themselves, and nothing is unmapped.  In tasks: no libc, no vector registers.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,8 @@ public:
     // How many attachments of a segment the kernel does not know of.
     static uint64_t attached_beside(uint32_t segment) noexcept;
 
-    // The task has ended.  By the root.
-    static void forget(Task& task) noexcept;
+    // The task has ended.  By the root.  False: to be tried again, somebody is stopped in here.
+    static bool forget(Task& task) noexcept;
 
     // How many there are.
     static uint32_t count() noexcept;

@@ -58,11 +58,11 @@ Result<std::span<std::byte>> map_stack(Partition& partition, const Inheritance* 
 
 void give_back(Task& task) {
     TaskTable::close(task);
-    const Range whole = task.partition.whole();
-    static_cast<void>(task.partition.unmap({whole.begin, whole.end - whole.begin, 0, 0, 0, 0}));
-    SharedMappings::forget(task);
+    task.partition.give_back();
+    task.is_owed = !SharedMappings::forget(task);
     TaskTable::end_process(task);
     task.is_left_alone = false;
+    task.has_left = false;
 }
 
 }  // namespace
@@ -81,6 +81,7 @@ Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram
         return fail_errno(HANARE_STATUS_NOT_FOUND, errno, "%.200s", start.path.c_str());
     }
     HANARE_TRY_ASSIGN(const uint64_t offset, random_offset());
+    HANARE_TRY(TaskTable::prepare(task));
     task.partition.begin_task(offset);
     // Its end, and what is behind it, have page tables in common.
     HANARE_TRY_ASSIGN(const std::span<std::byte> stack,
@@ -104,8 +105,8 @@ Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram
 Result<uint32_t> Space::spawn(const StartOfProgram& start, uint64_t signal_mask,
                               const Inheritance* inherited) {
     const auto tasks = TaskTable::tasks();
-    const auto free =
-        std::ranges::find_if(tasks, [](const Task& task) { return task.process == 0; });
+    const auto free = std::ranges::find_if(
+        tasks, [](const Task& task) { return task.process == 0 && !task.is_owed; });
     if (free == tasks.end()) {
         return fail(HANARE_STATUS_LIMIT, "a space has %u tasks at most", kTasksMax);
     }
@@ -120,6 +121,15 @@ Result<uint32_t> Space::spawn(const StartOfProgram& start, uint64_t signal_mask,
 
 pid_t Space::process_of(uint32_t index) const {
     return static_cast<pid_t>(TaskTable::tasks()[index].process.load());
+}
+
+bool Space::settle() {
+    bool is_settled = true;
+    for (Task& task : TaskTable::tasks()) {
+        if (task.is_owed) task.is_owed = !SharedMappings::forget(task);
+        if (task.is_owed) is_settled = false;
+    }
+    return is_settled;
 }
 
 std::optional<uint32_t> Space::reap(pid_t process) {

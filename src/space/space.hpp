@@ -34,6 +34,10 @@ public:
     // The task of a process that has ended and been waited for; its memory is given back.
     std::optional<uint32_t> reap(pid_t process);
 
+    // What reap() has left, as long as some task was stopped in the middle of shared mappings.
+    // False: it still is.
+    bool settle();
+
     pid_t process_of(uint32_t index) const;
 
 private:

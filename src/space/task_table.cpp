@@ -44,10 +44,11 @@ Result<const uint32_t*> make_mark() {
 Result<void> TaskTable::make() {
     const size_t ranges_bytes = kRangesMax * sizeof(Range) * kTasksMax;
     const size_t bytes = round_up(sizeof(Task) * kTasksMax, kOsPageBytes) + ranges_bytes;
-    // Zeros until they are used.
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
+    // Zeros until they are used; RLIMIT_DATA counts what may be written.
+    void* const memory =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED ||
+        mprotect(memory, bytes - ranges_bytes, PROT_READ | PROT_WRITE) != 0) {
         return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the table of tasks");
     }
     HANARE_TRY_ASSIGN(begin_, place_away_from(reinterpret_cast<uint64_t>(memory)));
@@ -64,6 +65,12 @@ Result<void> TaskTable::make() {
     }
     SharedMappings::begin({begin_ + kSpaceBytes, begin_ + kSpaceBytes + kSharedBytes});
     return {};
+}
+
+Result<void> TaskTable::prepare(Task& task) {
+    const std::span<Range> room = task.partition.room();
+    if (mprotect(room.data(), room.size_bytes(), PROT_READ | PROT_WRITE) == 0) return {};
+    return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the table of tasks");
 }
 
 // Numbers of processes come again late, so that a place is looked for where the last use of the

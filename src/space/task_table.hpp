@@ -19,7 +19,10 @@ struct Task {
     Partition partition;
     // What its children of fork get is its own to say (forks.hpp).
     std::atomic<bool> is_left_alone{false};
-    char program[4096] = {};                // the path of what runs, absolute
+    // By exec it becomes a program that has nothing here, says the task.
+    std::atomic<bool> has_left{false};
+    bool is_owed = false;     // shared mappings are to be taken from it still, says the root
+    char program[4096] = {};  // the path of what runs, absolute
     uint64_t shared[kSharedMax / 64] = {};  // a bit for each of SharedMappings that it has
 };
 
@@ -27,6 +30,8 @@ class TaskTable {
 public:
     // Before any task; once per process.
     static Result<void> make();
+    // Room for the ranges of a task that is to begin.
+    static Result<void> prepare(Task& task);
 
     // The task's process has begun, says that process; has ended, says the root.
     static void begin_process(Task& task, uint32_t process) noexcept;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "space/turn_lock.hpp"
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 
 #include "space/task_table.hpp"
 #include "sys/raw_thread.hpp"
@@ -13,6 +16,9 @@
 namespace hanare::space {
 
 namespace {
+
+constexpr uint32_t kYields = 64;
+constexpr uint32_t kLookEveryMs = 10;
 
 uint64_t set_mask(uint64_t mask) noexcept {
     uint64_t before = 0;
@@ -35,22 +41,49 @@ bool lives(uint32_t thread) noexcept {
 
 }  // namespace
 
-void TurnLock::lock() noexcept {
+bool TurnLock::lock(uint32_t patience_ms) noexcept {
     const uint64_t before = set_mask(~uint64_t{0});
-    const uint32_t self = sys::raw_thread_id();
-    for (uint32_t holder = 0; !holder_.compare_exchange_weak(holder, self);) {
-        if (holder == 0) continue;
-        if (lives(holder)) {
+    uint32_t self = sys::raw_thread_id();
+    for (uint32_t holder = 0, tried = 0;; ++tried) {
+        // Of who has been killed as well.
+        if (holder_.compare_exchange_strong(holder, self)) break;
+        if (!lives(holder & ~kIsAwaited)) continue;
+        if (tried < kYields) {
             sys::raw_call3(SYS_sched_yield, 0, 0, 0);
-            holder = 0;
+        } else {
+            if (patience_ms == 0) {
+                set_mask(before);
+                return false;
+            }
+            // Others may sleep as well.
+            self |= kIsAwaited;
+            wait_for(holder, patience_ms);
         }
+        holder = 0;
     }
     mask_ = before;
+    return true;
+}
+
+// It may be killed meanwhile, and wakes nobody then.
+void TurnLock::wait_for(uint32_t holder, uint32_t& patience_ms) noexcept {
+    if ((holder & kIsAwaited) == 0 &&
+        !holder_.compare_exchange_strong(holder, holder | kIsAwaited)) {
+        return;
+    }
+    const timespec timeout = {.tv_sec = 0, .tv_nsec = kLookEveryMs * 1'000'000L};
+    const int64_t result =
+        sys::raw_call6(SYS_futex, reinterpret_cast<uint64_t>(&holder_), FUTEX_WAIT_PRIVATE,
+                       holder | kIsAwaited, reinterpret_cast<uint64_t>(&timeout), 0, 0);
+    if (result != -ETIMEDOUT || patience_ms == kForever) return;
+    patience_ms -= std::min(patience_ms, kLookEveryMs);
 }
 
 void TurnLock::unlock() noexcept {
     const uint64_t mask = mask_;
-    holder_.store(0);
+    if ((holder_.exchange(0) & kIsAwaited) != 0) {
+        sys::raw_call3(SYS_futex, reinterpret_cast<uint64_t>(&holder_), FUTEX_WAKE_PRIVATE, 1);
+    }
     set_mask(mask);
 }
 

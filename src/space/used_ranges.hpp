@@ -21,6 +21,7 @@ public:
     void begin(std::span<Range> room, Range whole) noexcept;
 
     Range whole() const noexcept { return whole_; }
+    std::span<Range> room() const noexcept { return ranges_; }
     bool contains(Range range) const noexcept {
         return range.begin >= whole_.begin && range.end <= whole_.end && range.begin <= range.end;
     }

@@ -45,10 +45,20 @@ class DsmBench(support.InOwnPlace):
                 self.assertEqual(found["jacobi", system, "messages"], 40)
                 self.assertEqual(found["jacobi", system, "bytes"], 40 * 203 * 8)
 
+    def test_over_a_pair_of_networks(self):
+        result = self.run_bench("--quick", "--programs", "jacobi", "--network", "veth")
+        if "no link of two networks here" in result.stderr or "namespace" in result.stderr:
+            self.skipTest(result.stderr.strip())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("over veth", result.stdout)
+        self.assertIn("results verified", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^hanare_tcp +[0-9]")
+
     def test_refusals(self):
         for arguments, text in ((["--programs", "pears"], '"pears" is unknown or named twice'),
                                 (["--compare", "mpi,mpi"], "'mpi' is unknown or named twice"),
                                 (["--processes", "0"], "--processes"),
+                                (["--network", "string"], "'string' is unknown"),
                                 (["--folder", "/nowhere"], "no programs in /nowhere")):
             result = self.run_bench(*arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)

@@ -5,18 +5,22 @@ SPACE_PROGRAMS is the directory of the programs beside this file, compiled.
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import pwd
 import re
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -183,6 +187,14 @@ class Programs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             self.assert_right(run(4, PROGRAMS / "copies", directory), 4)
 
+    def test_borders_between_tasks(self):
+        with (tempfile.TemporaryDirectory() as directory,
+              tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="hanare-space-") as file):
+            file.truncate(1 << 20)
+            done = run(2, PROGRAMS / "borders", directory, file.name)
+            self.assertEqual((done.stdout, done.stderr), ("right\n", ""))
+            self.assertEqual(done.returncode, -signal.SIGTERM)
+
     def test_shell_with_pipes_and_children(self):
         script = "for i in 1 2 3 4 5; do seq 1000 | sort -rn | head -n $i | tail -n 1; done | paste -sd+"
         self.assert_right(run(3, "/bin/bash", "-c", script), 3, "1000+999+998+997+996")
@@ -195,6 +207,14 @@ class Programs(unittest.TestCase):
             done = run(2, script, "word")
             self.assertEqual(done.stdout, f"{script} word\n" * 2, done.stderr)
             self.assertEqual(done.returncode, 1)
+
+    def test_script_by_env_stays_in_the_space(self):
+        with tempfile.TemporaryDirectory() as directory:
+            script = pathlib.Path(directory, "script")
+            script.write_text("#!/usr/bin/env bash\nreadlink /proc/$$/exe; echo $1\n")
+            script.chmod(0o755)
+            done = run(1, script, "word")
+            self.assertRegex(done.stdout, r"hanare-space-root\nword\n$", done.stderr)
 
     def test_perl(self):
         script = ("my %h; $h{$_ % 1000} .= $_ for 1 .. 200000; my $sum = 0;"
@@ -441,6 +461,114 @@ class Jobs(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "through\n", ""))
+
+    def test_a_task_that_is_stopped_keeps_nobody_waiting(self):
+        space = f"test-stopped-{os.getpid()}"
+        with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="hanare-space-") as file:
+            file.truncate(1 << 20)
+            stopped = subprocess.Popen(
+                [HANARE, "space", "exec", "--space", space, PROGRAMS / "stopping", "map", file.name],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            self.addCleanup(stopped.stdout.close)
+            self.addCleanup(stopped.wait)
+            self.addCleanup(stopped.kill)
+            self.assertEqual(stopped.stdout.readline(), "ready\n")
+            task = self.task_called("stopping")
+            for _ in range(8):
+                os.kill(task, signal.SIGSTOP)
+                subprocess.run([HANARE, "space", "exec", "--space", space, "/bin/true"],
+                               stdin=subprocess.DEVNULL, timeout=10, check=True)
+                os.kill(task, signal.SIGCONT)
+            self.assertIsNone(stopped.poll())
+
+    def task_called(self, name):
+        shown = subprocess.run([HANARE, "space", "ps", "--json"], capture_output=True, text=True,
+                               check=True, timeout=SECONDS).stdout
+        found = [task["process_id"] for space in json.loads(shown)["spaces"] for task in space["tasks"]
+                 if task["program"] == name]
+        self.assertEqual(len(found), 1, shown)
+        return found[0]
+
+    def test_signals_of_a_terminal_that_the_root_does_not_have(self):
+        space = f"test-terminal-{os.getpid()}"
+        keeper = self.started("echo ready; read forever < /dev/zero", space,
+                              start_new_session=True)
+        keeper.stdout.readline()
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+
+        def prepare():
+            os.setsid()
+            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+        command = [HANARE, "space", "exec", "--space", space, "/bin/sh", "-c",
+                   "echo begun; exec sleep 100"]
+        proxy = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs,
+                                 preexec_fn=prepare)
+        os.close(theirs)
+        self.addCleanup(proxy.wait)
+        self.addCleanup(proxy.kill)
+        self.assertIn(b"begun", os.read(ours, 100))
+        os.write(ours, b"\x03")
+        self.assertEqual(proxy.wait(timeout=SECONDS), -signal.SIGINT)
+
+    def test_more_than_the_root_may_give_runs_as_itself(self):
+        space = f"test-limits-{os.getpid()}"
+        user = ordinary_user() if os.geteuid() == 0 else lambda: None
+
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+            user()
+
+        first = self.started("echo ready; read forever < /dev/zero", space, preexec_fn=few)
+        first.stdout.readline()
+        done = subprocess.run([HANARE, "space", "exec", "--verbose", "--space", space, "/bin/sh",
+                               "-c", "ulimit -Hn"], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=SECONDS, preexec_fn=user)
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        self.assertEqual((done.returncode, done.stdout), (0, f"{limit}\n"), done.stderr)
+        self.assertIn("runs on its own", done.stderr)
+
+    def test_too_few_mappings_for_any_task(self):
+        for number in ("100", "many"):
+            space = f"test-mappings-{os.getpid()}-{number}"
+            done = subprocess.run([HANARE, "space", "exec", "--verbose", "--space", space,
+                                   "/bin/echo", "right"],
+                                  env=os.environ | {"HANARE_SPACE_MAPPINGS": number},
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=SECONDS)
+            self.assertEqual((done.returncode, done.stdout), (0, "right\n"), done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn("no task at all", done.stderr)
+
+    def test_who_says_nothing_keeps_nobody_waiting(self):
+        space = f"test-silent-{os.getpid()}"
+        keeper = self.started("echo $PPID; read forever < /dev/zero", space)
+        root = keeper.stdout.readline().strip()
+        files = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{root}/fd")]
+        address = next(words[7] for line in pathlib.Path("/proc/net/unix").read_text().splitlines()
+                       if len(words := line.split()) > 7 and f"socket:[{words[6]}]" in files)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+            silent.connect("\0" + address[1:])
+            begun = time.monotonic()
+            subprocess.run([HANARE, "space", "exec", "--space", space, "/bin/true"],
+                           stdin=subprocess.DEVNULL, timeout=SECONDS, check=True)
+            self.assertLess(time.monotonic() - begun, 3)
+
+    def test_programs_with_a_sanitizer_run_as_themselves(self):
+        compiler = shutil.which("cc")
+        with tempfile.TemporaryDirectory() as directory:
+            program = pathlib.Path(directory, "checked")
+            built = compiler and subprocess.run(
+                [compiler, "-fsanitize=address", "-o", program, "-x", "c", "-"],
+                input="int main(void) { return 0; }\n", capture_output=True, text=True)
+            if not built or built.returncode != 0:
+                self.skipTest("no compiler with AddressSanitizer")
+            done = subprocess.run([HANARE, "space", "exec", "--verbose", program],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=SECONDS)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("has a sanitizer", done.stderr)
 
     def test_names_of_any_length(self):
         done = subprocess.run([HANARE, "space", "exec", "--space", "x" * 300, "/bin/sh", "-c",
