@@ -9,12 +9,13 @@
  *
  * Conventions as in pool.h.  Any thread, but not signal handlers; what is collective is called by
  * one thread of each task, in the same order.  System calls that are given shared memory which is
- * not here, or may not be written yet, fail with EFAULT: touch it first.  A child of fork() has
- * none of it: FORKED, and SIGSEGV on access.
+ * not here, or may not be written, fail with EFAULT, between machines at any time: let them use
+ * memory of the task's own.  A child of fork() has none of it: FORKED, and SIGSEGV on access.
  *
  * A task that ends or is killed makes these functions fail with PEER_LOST in all others, within
- * five seconds; the text (hanare_last_error) says which one.  An access to memory that only it had
- * ends the program with a line.
+ * five seconds, where they have to ask or await somebody; the text (hanare_last_error) says which
+ * one.  After an error in the middle of an unlock, a lock or a barrier all of these fail.  An
+ * access to memory that only it had ends the program with a line.
  */
 #ifndef HANARE_DSM_H
 #define HANARE_DSM_H

@@ -31,7 +31,7 @@ public:
         const size_t bytes = size_t{blocks} * kTimesMax * sizeof(uint32_t);
         HANARE_TRY_ASSIGN(auto first, sys::SparseMemory::reserve(bytes));
         HANARE_TRY_ASSIGN(auto second, sys::SparseMemory::reserve(bytes));
-        return BlockList(std::move(first), std::move(second), blocks * kTimesMax);
+        return BlockList(std::move(first), std::move(second), size_t{blocks} * kTimesMax);
     }
     BlockList(BlockList&& other) noexcept
         : memories_{std::move(other.memories_[0]), std::move(other.memories_[1])},
@@ -44,7 +44,7 @@ public:
         items(current_)[count_++] = block;
     }
 
-    uint32_t count() noexcept {
+    size_t count() noexcept {
         const sys::SignalBlock no_signals;
         const sys::LockGuard guard(lock_);
         return count_;
@@ -68,17 +68,17 @@ public:
 private:
     static constexpr uint32_t kTimesMax = 4;
 
-    BlockList(sys::SparseMemory first, sys::SparseMemory second, uint32_t capacity) noexcept
+    BlockList(sys::SparseMemory first, sys::SparseMemory second, size_t capacity) noexcept
         : memories_{std::move(first), std::move(second)}, capacity_(capacity) {}
     uint32_t* items(uint32_t which) const noexcept {
         return reinterpret_cast<uint32_t*>(memories_[which].address());
     }
 
     sys::SparseMemory memories_[2];
-    const uint32_t capacity_;
+    const size_t capacity_;
     sys::RankedLock lock_{sys::LockRank::kShared};
     uint32_t current_ HANARE_GUARDED_BY(lock_) = 0;
-    uint32_t count_ HANARE_GUARDED_BY(lock_) = 0;
+    size_t count_ HANARE_GUARDED_BY(lock_) = 0;
 };
 
 }  // namespace hanare::dsm

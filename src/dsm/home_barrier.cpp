@@ -17,7 +17,10 @@ Result<void> HomeProtocol::barrier(uint32_t id) {
     ++barriers_;
     Counters::add(counters_.barriers);
     bool is_wrong = false;
-    HANARE_TRY(pass_rounds(id, is_wrong));
+    if (auto passed = pass_rounds(id, is_wrong); !passed) {
+        peers_.note_failure(passed.error().status);
+        return passed;
+    }
     hanare_status status = HANARE_STATUS_OK;
     {
         // What another thread of this task learns is not overlooked.
@@ -27,7 +30,7 @@ Result<void> HomeProtocol::barrier(uint32_t id) {
         status = memory_->refresh(updates);
     }
     Counters::add(counters_.wait_ns, sys::now_ns() - begun_ns);
-    if (status != HANARE_STATUS_OK) return failed("barrier", status);
+    if (peers_.note_failure(status) != HANARE_STATUS_OK) return failed("barrier", status);
     if (!is_wrong) return {};
     return fail(HANARE_STATUS_INVALID_ARGUMENT, "barrier %u: other tasks are at another one", id);
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "dsm/diff.hpp"
 #include "dsm/watch.hpp"
 #include "sys/memory.hpp"
@@ -80,7 +81,7 @@ uint32_t HomeMemory::Window::take(uint32_t block, uint32_t least, uint32_t most,
                                   uint32_t gap) noexcept {
     const bool goes_on = block - next.load(std::memory_order_relaxed) <= gap;
     const uint32_t now =
-        goes_on ? std::min(blocks.load(std::memory_order_relaxed) * 2, most) : least;
+        goes_on ? std::clamp(blocks.load(std::memory_order_relaxed) * 2, least, most) : least;
     blocks.store(now, std::memory_order_relaxed);
     return now;
 }
@@ -123,10 +124,14 @@ hanare_status HomeMemory::resolve(uint32_t block, bool write) noexcept {
     return rights == State::kRead ? make_writable(block, seen) : obtain(block, write);
 }
 
-// The kernel has taken the page out of the view, or out of memory: it is in the file still.
+// The kernel has taken the page out of the view, or out of memory: it is in the file still.  Or it
+// is protected still, where that was taken back for several and failed half-way.
 hanare_status HomeMemory::map_again(uint32_t block, uint32_t rights) noexcept {
     *reinterpret_cast<volatile std::byte*>(segment_.alias(block));
-    const int error = map(block, 1, rights == State::kRead);
+    int error = map(block, 1, rights == State::kRead);
+    if (error == 0 && rights == State::kWrite) {
+        error = userfault_.write_protect(segment_.view(block), kBlockBytes, false);
+    }
     return error == 0 ? HANARE_STATUS_OK : HANARE_STATUS_SYSTEM;
 }
 
@@ -195,6 +200,8 @@ hanare_status HomeMemory::make_writable_here(uint32_t block, uint32_t seen) noex
     }
     const int error =
         userfault_.write_protect(segment_.view(block), size_t{count} * kBlockBytes, false);
+    // Some may be writable already.
+    HANARE_ASSERT(error == 0 || forbid_writes(block, count) == 0);
     for (uint32_t i = 0; i < count; ++i) {
         finish(block + i, error == 0 ? State::kWrite : State::kRead);
     }

@@ -101,10 +101,11 @@ bool HomeProtocol::find_lost(uint32_t first) {
 
 hanare_status HomeProtocol::release() {
     const std::lock_guard guard(learning_);
+    if (peers_.failure() != HANARE_STATUS_OK) return peers_.failure();
     changed_.clear();
     const hanare_status status = memory_->release(changed_);
     notices_.append(changed_.runs());
-    return status;
+    return peers_.note_failure(status);
 }
 
 // Positions, and what lies before each behind the one that was told, if all that has room.  Other
@@ -140,6 +141,11 @@ size_t HomeProtocol::tell(std::span<const uint64_t> told, std::span<std::byte> r
 
 hanare_status HomeProtocol::acquire(uint32_t from, std::span<const uint64_t> told,
                                     std::span<const std::byte> text) {
+    return peers_.note_failure(learn(from, told, text));
+}
+
+hanare_status HomeProtocol::learn(uint32_t from, std::span<const uint64_t> told,
+                                  std::span<const std::byte> text) {
     std::vector<uint64_t> known(peers_.size());
     const size_t known_bytes = known.size() * sizeof(uint64_t);
     if (text.size() < known_bytes) return HANARE_STATUS_CORRUPT;

@@ -73,6 +73,8 @@ private:
     size_t tell(std::span<const uint64_t> told, std::span<std::byte> room, bool waits);
     hanare_status acquire(uint32_t from, std::span<const uint64_t> told,
                           std::span<const std::byte> text);
+    hanare_status learn(uint32_t from, std::span<const uint64_t> told,
+                        std::span<const std::byte> text);
     hanare_status read_logs(uint32_t from, std::span<const uint64_t> known) noexcept;
     hanare_status read_log(uint32_t from, uint32_t task, uint64_t position) noexcept;
     void note_runs_between(uint32_t task, uint64_t begin, uint64_t end,

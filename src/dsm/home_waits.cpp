@@ -62,11 +62,14 @@ uint64_t HomeWaits::new_ticket() {
 Result<HomeWaits::Positions> HomeWaits::await(uint64_t ticket, uint32_t manager) {
     std::unique_lock guard(lock_);
     std::optional<Positions>& came = waiting_[ticket];
+    // What others wait for comes meanwhile.
+    auto look_at = std::chrono::steady_clock::now() + kPatience;
     while (!came) {
-        if (changed_.wait_for(guard, kPatience) == std::cv_status::no_timeout || came) continue;
+        if (changed_.wait_until(guard, look_at) == std::cv_status::no_timeout || came) continue;
         guard.unlock();
         const bool is_lost = locks_.actions().find_lost(manager);
         guard.lock();
+        look_at = std::chrono::steady_clock::now() + kPatience;
         if (!is_lost || came) continue;
         waiting_.erase(ticket);
         return fail(HANARE_STATUS_PEER_LOST, "lost");
@@ -184,6 +187,7 @@ Result<void> HomeWaits::take_here(uint32_t number) {
     if (peers_.lost() != Peers::kNobody) {
         return failed("semaphore", number, HANARE_STATUS_PEER_LOST);
     }
+    if (peers_.failure() != HANARE_STATUS_OK) return failed("semaphore", number, peers_.failure());
     const uint64_t ticket = new_ticket();
     const QuestionText text(
         {.kind = QuestionKind::kTakeSemaphore, .from = rank(), .begin = number, .count = ticket});

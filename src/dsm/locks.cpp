@@ -29,18 +29,25 @@ std::unexpected<Error> Locks::failed(uint32_t number, hanare_status status) cons
     return fail(status, "lock %u: %s", number, hanare_status_text(status));
 }
 
+// What was under way with a task that is lost is not known; where a token is, may not be either.
+hanare_status Locks::state() const noexcept {
+    return peers_.lost() != kNobody ? HANARE_STATUS_PEER_LOST : peers_.failure();
+}
+
 Result<void> Locks::lock(uint32_t number) {
     const uint32_t thread = sys::current_thread_id();
-    // What was under way with that task is not known; where a token is, may not be either.
-    if (peers_.lost() != kNobody) return failed(number, HANARE_STATUS_PEER_LOST);
     std::unique_lock guard(lock_);
     Lock& lock = at(number);
     if (lock.is_held && lock.holder == thread) {
         return fail(HANARE_STATUS_BUSY, "lock %u: this thread has it already", number);
     }
     ++lock.waiting;
-    while (lock.is_held || lock.is_wanted) changed_.wait(guard);
+    // Who has failed to give it back has it for ever.
+    while ((lock.is_held || lock.is_wanted) && state() == HANARE_STATUS_OK) changed_.wait(guard);
     --lock.waiting;
+    if (const hanare_status status = state(); status != HANARE_STATUS_OK) {
+        return failed(number, status);
+    }
     if (!lock.is_here) HANARE_TRY(fetch(number, guard));
     lock.is_held = true;
     lock.holder = thread;
@@ -53,18 +60,17 @@ Result<void> Locks::fetch(uint32_t number, std::unique_lock<std::mutex>& guard) 
     Lock& lock = at(number);
     lock.is_wanted = true;
     const auto give_up = [&](hanare_status why) -> std::unexpected<Error> {
-        hanare_status status = why;
-        if (!guard.owns_lock()) guard.lock();
+        if (guard.owns_lock()) guard.unlock();
+        // Who was asked has failed, or heard of a loss before (HomeProtocol::answer).
+        const bool is_elsewhere = why == HANARE_STATUS_BUSY;
+        const bool is_lost = is_elsewhere && actions_.find_lost(manager_of(number));
+        const hanare_status status = is_elsewhere ? HANARE_STATUS_PEER_LOST : why;
+        peers_.note_failure(status);
+        guard.lock();
         lock.is_wanted = false;
         changed_.notify_all();
-        // Who was asked has heard of the loss before (HomeProtocol::answer).
-        if (status == HANARE_STATUS_BUSY) {
-            guard.unlock();
-            const bool is_lost = actions_.find_lost(manager_of(number));
-            guard.lock();
-            if (is_lost) status = HANARE_STATUS_PEER_LOST;
-        }
-        return failed(number, status);
+        if (!is_elsewhere || is_lost) return failed(number, status);
+        return fail(status, "lock %u: another task of the job has failed", number);
     };
     guard.unlock();
     const std::vector<uint64_t> told = actions_.positions();
@@ -150,13 +156,16 @@ hanare_status Locks::ask(QuestionKind kind, uint32_t number, std::span<const uin
 
 Result<void> Locks::await(uint32_t number, uint32_t asked, std::unique_lock<std::mutex>& guard) {
     Lock& lock = at(number);
+    // Other locks come and go meanwhile.
+    auto look_at = std::chrono::steady_clock::now() + kPatience;
     while (!lock.is_here) {
-        if (changed_.wait_for(guard, kPatience) == std::cv_status::no_timeout || lock.is_here) {
+        if (changed_.wait_until(guard, look_at) == std::cv_status::no_timeout || lock.is_here) {
             continue;
         }
         guard.unlock();
         const bool is_lost = actions_.find_lost(asked);
         guard.lock();
+        look_at = std::chrono::steady_clock::now() + kPatience;
         if (is_lost && !lock.is_here) return failed(number, HANARE_STATUS_PEER_LOST);
     }
     return {};
@@ -168,7 +177,11 @@ Result<void> Locks::unlock(uint32_t number) {
                     number);
     }
     hanare_status status = actions_.release();
-    if (status != HANARE_STATUS_OK) return failed(number, status);
+    if (status != HANARE_STATUS_OK) {
+        const std::lock_guard guard(lock_);
+        changed_.notify_all();
+        return failed(number, status);
+    }
     uint32_t successor = kNobody;
     std::vector<uint64_t> told;
     {
@@ -186,7 +199,7 @@ Result<void> Locks::unlock(uint32_t number) {
     QuestionText question(
         {.kind = QuestionKind::kHandedOver, .from = peers_.rank(), .begin = number});
     question.append(text, actions_.tell(told, std::span(text).first(question.room()), true));
-    status = peers_.ask(successor, question.bytes());
+    status = peers_.note_failure(peers_.ask(successor, question.bytes()));
     if (status != HANARE_STATUS_OK) return failed(number, status);
     return {};
 }
@@ -224,6 +237,8 @@ size_t Locks::hand_over(uint32_t number, uint32_t task, std::span<const uint64_t
         Lock& lock = at(number);
         if (lock.is_here && !lock.is_held && !lock.is_wanted) {
             lock.is_here = false;
+        } else if (!lock.is_here && !lock.is_wanted) {
+            return 0;
         } else {
             lock.successor = task;
             lock.told.assign(told.begin(), told.end());

@@ -29,8 +29,9 @@ void Peers::post(uint32_t rank, fabric::Operation& operation) noexcept {
 hanare_status Peers::wait(uint32_t rank, fabric::Operation& operation) noexcept {
     links_[rank]->wait(operation);
     const hanare_status status = operation.status();
-    if (status == HANARE_STATUS_PEER_LOST) note_lost(rank);
-    return status;
+    if (status != HANARE_STATUS_PEER_LOST && status != HANARE_STATUS_TIMEOUT) return status;
+    note_lost(rank);
+    return HANARE_STATUS_PEER_LOST;
 }
 
 hanare_status Peers::ask(uint32_t rank, std::span<const std::byte> question,

@@ -69,7 +69,8 @@ struct Question {
 
 class Peers {
 public:
-    // How long who does not answer may take: one whose machine is gone is found sooner.
+    // How long who does not answer may take: one whose machine is gone is found sooner.  After that
+    // it counts as lost: what it has made of a question is not known.
     static constexpr int kAnswerMs = 60'000;
 
     Peers(uint32_t rank, uint32_t size, Counters& counters)
@@ -104,12 +105,23 @@ public:
         lost_.compare_exchange_strong(nobody, rank);
     }
 
+    // What has failed in the middle of a release or an acquire: what this task has written, or what
+    // it knows, is not whole, and nothing that orders accesses may succeed any more.
+    hanare_status failure() const noexcept { return failure_.load(std::memory_order_acquire); }
+    // Returns what it was given.
+    hanare_status note_failure(hanare_status status) noexcept {
+        hanare_status none = HANARE_STATUS_OK;
+        failure_.compare_exchange_strong(none, status);
+        return status;
+    }
+
 private:
     const uint32_t rank_;
     Counters& counters_;
     std::vector<fabric::Link*> links_;
     std::vector<PeerKeys> keys_;
     std::atomic<uint32_t> lost_{kNobody};
+    std::atomic<hanare_status> failure_{HANARE_STATUS_OK};
 };
 
 // A question and what follows it, in one piece.

@@ -137,6 +137,13 @@ class Rules(unittest.TestCase):
     def test_system_calls_fail_or_find_it(self):
         self.check("system_calls")
 
+    def test_one_write_is_one_notice(self):
+        self.check("first_block", tasks=(2, 3))
+
+    def test_as_much_memory_as_is_allowed(self):
+        run = launch(2, PROGRAMS / "rules", "first_block", mode="off", HANARE_DSM_MEMORY="4T")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
     def test_threads_share_a_task_s_part(self):
         self.check("threads", tasks=(1, 2, 3))
 
@@ -187,6 +194,15 @@ class LostTasks(unittest.TestCase):
                 with self.subTest(case=case, mode=mode):
                     run = self.check(case, mode)
                     self.assertEqual(run.stdout.count("status 0\n"), 2, run.stdout + run.stderr)
+
+    def test_in_the_middle_of_a_lock(self):
+        for case in ("notices", "traffic", "release"):
+            with self.subTest(case=case):
+                run, seconds = timed_launch(3, "sh", "-c", f"{PROGRAMS / 'losses'} {case};"
+                                            "echo status $?", mode="off")
+                self.assertLess(seconds, LOSS_SECONDS, run.stderr)
+                self.assertNotIn("status 1\n", run.stdout, run.stderr)
+                self.assertGreaterEqual(run.stdout.count("status 0\n"), 2, run.stderr)
 
     def test_memory_that_only_it_had(self):
         run = self.check("lost_home", "off")

@@ -224,6 +224,23 @@ static void thread_in_barrier(void) {
 }
 
 /* The last task goes away; the others wait for it. */
+/* A write at the beginning of memory takes no more with it than one elsewhere does. */
+static void first_block(void) {
+    enum { WORDS = 512, BLOCKS = 2000 };
+    get_shared((size_t)BLOCKS * WORDS * sizeof *shared);
+    if (rank == 0) memset(shared, 1, (size_t)BLOCKS * WORDS * sizeof *shared);
+    must(hanare_dsm_barrier(dsm, 1), "barrier");
+    volatile uint64_t sum = 0;
+    for (int i = 0; i < BLOCKS; ++i) sum += shared[i * WORDS];
+    must(hanare_dsm_barrier(dsm, 2), "barrier");
+    if (rank == 0) shared[0] = 2;
+    must(hanare_dsm_barrier(dsm, 3), "barrier");
+    hanare_dsm_counters counters = {.struct_size = sizeof counters};
+    must(hanare_dsm_count(dsm, &counters), "count");
+    if (counters.invalidated_blocks > 1) wrong("blocks nobody has written to", HANARE_STATUS_OK);
+    if (shared[0] != 2) wrong("the block somebody has written to", HANARE_STATUS_OK);
+}
+
 static void lost_in_barrier(void) {
     if (rank == size - 1) kill(getpid(), SIGKILL);
     expect(HANARE_STATUS_PEER_LOST, hanare_dsm_barrier(dsm, 1), "barrier without a task");
@@ -263,6 +280,7 @@ static const struct {
     {"distribution", distribution},
     {"forks", forks},
     {"system_calls", system_calls},
+    {"first_block", first_block},
     {"memory_comes_back", memory_comes_back},
     {"threads", threads},
     {"thread_in_barrier", thread_in_barrier},

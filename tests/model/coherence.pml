@@ -10,6 +10,9 @@
 // it, then the data comes; who asks between asks on, and has by then read what says nothing: not
 // into the old home's memory, where the data is.
 //
+// PROTECT: what others are about to fetch while its home may write is protected there before, and needs no
+// notice (HomeMemory::protect); the home may be faster again before the copy is noted.
+//
 // STEADY: a home may keep a block writable at a release, and a twin of it (src/dsm/home_steady.cpp), which
 // others may read instead of it.  There a task may also write and take it back.
 //
@@ -66,6 +69,12 @@
 #define MOVES 0
 #endif
 
+#ifdef STEADY
+#define IS_STEADY(b) steady[b]
+#else
+#define IS_STEADY(b) false
+#endif
+
 #if MOVES
 #define HOME(b) home[b]
 #define IS_COMING(b) coming[b]
@@ -114,12 +123,24 @@ byte told[NP * ROUNDS * NP];  // of a barrier
 // ---- blocks
 
 inline note_fetch(b) {
+#ifdef PROTECT
+    atomic {
+        h = HOME(b);
+        if
+        :: rights[h * NB + b] == WRITE && !IS_COMING(b) && !dirty[h * NB + b] && !shared[b] &&
+           !served[b] && !IS_STEADY(b) -> rights[h * NB + b] = READ
+        :: true
+        fi
+    }
+#endif
     atomic {
         !IS_COMING(b);
         h = HOME(b);
+#ifndef BUG_PROTECTED_UNSHARED
         shared[b] = true;
+#endif
         if
-#ifndef BUG_NOT_SERVED
+#if !defined(BUG_NOT_SERVED) && !defined(BUG_PROTECTED_UNSERVED)
         :: rights[HOME(b) * NB + b] == WRITE -> served[b] = true
 #endif
         :: else
@@ -128,8 +149,6 @@ inline note_fetch(b) {
 }
 
 #ifdef STEADY
-#define IS_STEADY(b) steady[b]
-
 inline copy_twin(b) {
     w = 0;
     do
@@ -191,17 +210,6 @@ inline fetch_twin(b) {
         rights[me * NB + b] = READ
     }
 }
-
-// By who has the lock; nobody else looks at it meanwhile.
-inline undo_word(v) {
-    if
-    :: atomic { rights[me * NB + BLOCK(v)] == WRITE -> memory[me * NW + v] = 200 };
-        memory[me * NW + v] = truth[v]
-    :: else
-    fi
-}
-#else
-#define IS_STEADY(b) false
 #endif
 
 inline copy_from_home(b) {
@@ -301,13 +309,11 @@ inline fetch(b) {
 
 inline allow_writes(b) {
     if
-    :: rights[me * NB + b] == READ && HOME(b) == me ->
-        atomic {
+    :: atomic { rights[me * NB + b] == READ && HOME(b) == me ->
             if :: shared[b] -> dirty[me * NB + b] = true :: else fi;
             rights[me * NB + b] = WRITE
         }
-    :: rights[me * NB + b] == READ && HOME(b) != me ->
-        atomic {
+    :: atomic { rights[me * NB + b] == READ && HOME(b) != me ->
             w = 0;
             do
             :: w < NW -> twin[me * NW + w] = memory[me * NW + w]; w++
@@ -320,6 +326,20 @@ inline allow_writes(b) {
     :: else
     fi
 }
+
+#ifdef STEADY
+// By who has the lock; nobody else looks at it meanwhile.
+inline undo_word(v) {
+    if
+    :: atomic { rights[me * NB + BLOCK(v)] == WRITE -> memory[me * NW + v] = 200 };
+        do
+        :: atomic { rights[me * NB + BLOCK(v)] == WRITE -> memory[me * NW + v] = truth[v]; break }
+        :: rights[me * NB + BLOCK(v)] == READ -> allow_writes(BLOCK(v))
+        od
+    :: else
+    fi
+}
+#endif
 
 // What differs from the twin, at the home; one question for a block.
 inline send_diff(b) {
@@ -537,8 +557,8 @@ inline barrier() {
     od
 }
 
-#if MOVES
-// A home may lose it between: the access faults again.
+#if MOVES || defined(PROTECT)
+// A home may lose it, or its right to write, between: the access faults again.
 inline read_word(v) {
     do
     :: atomic { rights[me * NB + BLOCK(v)] != ABSENT ->
@@ -551,8 +571,10 @@ inline write_word(v) {
     do
     :: atomic { rights[me * NB + BLOCK(v)] == WRITE ->
         writes++; memory[me * NW + v] = writes; truth[v] = writes; break }
+#if MOVES
     :: rights[me * NB + BLOCK(v)] != WRITE && HOME(BLOCK(v)) != me && moves[BLOCK(v)] < MOVES ->
         become_home(BLOCK(v))
+#endif
     :: rights[me * NB + BLOCK(v)] == READ -> allow_writes(BLOCK(v))
     :: rights[me * NB + BLOCK(v)] == ABSENT && HOME(BLOCK(v)) != me -> fetch(BLOCK(v))
     od
