@@ -71,7 +71,7 @@ int64_t Partition::unmap(const Arguments& arguments) noexcept {
 void Partition::give_back() noexcept {
     const Range all = whole();
     native(SYS_munmap, {all.begin, all.end - all.begin, 0, 0, 0, 0});
-    begin(used_.room(), all);
+    used_.clear();
 }
 
 // Closed pages, where nothing is; 0: there is no room.

@@ -28,7 +28,6 @@ public:
     void give_back() noexcept;
 
     Range whole() const noexcept { return used_.whole(); }
-    std::span<Range> room() const noexcept { return used_.room(); }
     bool contains(uint64_t address) const noexcept {
         return address >= whole().begin && address < whole().end;
     }

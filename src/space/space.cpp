@@ -81,7 +81,6 @@ Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram
         return fail_errno(HANARE_STATUS_NOT_FOUND, errno, "%.200s", start.path.c_str());
     }
     HANARE_TRY_ASSIGN(const uint64_t offset, random_offset());
-    HANARE_TRY(TaskTable::prepare(task));
     task.partition.begin_task(offset);
     // Its end, and what is behind it, have page tables in common.
     HANARE_TRY_ASSIGN(const std::span<std::byte> stack,
@@ -104,19 +103,13 @@ Result<void> Space::begin(Task& task, Beginning& beginning, const StartOfProgram
 
 Result<uint32_t> Space::spawn(const StartOfProgram& start, uint64_t signal_mask,
                               const Inheritance* inherited) {
-    const auto tasks = TaskTable::tasks();
-    const auto free = std::ranges::find_if(
-        tasks, [](const Task& task) { return task.process == 0 && !task.is_owed; });
-    if (free == tasks.end()) {
-        return fail(HANARE_STATUS_LIMIT, "a space has %u tasks at most", kTasksMax);
-    }
-    const auto index = static_cast<uint32_t>(free - tasks.begin());
+    HANARE_TRY_ASSIGN(Task* const free, TaskTable::find_free());
     Beginning beginning = {.signal_mask = signal_mask, .inherited = inherited};
     if (const Result<void> begun = begin(*free, beginning, start); !begun) {
         give_back(*free);
         return std::unexpected(begun.error());
     }
-    return index;
+    return TaskTable::index_of(*free);
 }
 
 pid_t Space::process_of(uint32_t index) const {

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -55,22 +56,29 @@ Result<void> TaskTable::make() {
     HANARE_TRY_ASSIGN(is_here_, make_mark());
     HANARE_TRY_ASSIGN(directory_, task::Directory::make());
     tasks_ = static_cast<Task*>(memory);
-    auto* const ranges =
-        reinterpret_cast<Range*>(static_cast<std::byte*>(memory) + bytes - ranges_bytes);
-    for (uint64_t index = 0; index < kTasksMax; ++index) {
-        Task* const task = new (&tasks_[index]) Task;
-        const uint64_t begin = begin_ + index * kPartitionBytes;
-        task->partition.begin({ranges + index * kRangesMax, kRangesMax},
-                              {begin, begin + kPartitionBytes});
-    }
+    ranges_ = reinterpret_cast<Range*>(static_cast<std::byte*>(memory) + bytes - ranges_bytes);
     SharedMappings::begin({begin_ + kSpaceBytes, begin_ + kSpaceBytes + kSharedBytes});
     return {};
 }
 
-Result<void> TaskTable::prepare(Task& task) {
-    const std::span<Range> room = task.partition.room();
-    if (mprotect(room.data(), room.size_bytes(), PROT_READ | PROT_WRITE) == 0) return {};
-    return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the table of tasks");
+Result<Task*> TaskTable::find_free() {
+    const auto used = tasks();
+    const auto free = std::ranges::find_if(
+        used, [](const Task& task) { return task.process == 0 && !task.is_owed; });
+    if (free != used.end()) return &*free;
+    const uint32_t index = count_.load();
+    if (index == kTasksMax) {
+        return fail(HANARE_STATUS_LIMIT, "a space has %u tasks at most", kTasksMax);
+    }
+    const std::span<Range> ranges(ranges_ + index * kRangesMax, kRangesMax);
+    if (mprotect(ranges.data(), ranges.size_bytes(), PROT_READ | PROT_WRITE) != 0) {
+        return fail_errno(HANARE_STATUS_NO_MEMORY, errno, "the table of tasks");
+    }
+    Task* const task = new (&tasks_[index]) Task;
+    const uint64_t begin = begin_ + index * kPartitionBytes;
+    task->partition.begin(ranges, {begin, begin + kPartitionBytes});
+    count_.store(index + 1);
+    return task;
 }
 
 // Numbers of processes come again late, so that a place is looked for where the last use of the

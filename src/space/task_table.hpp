@@ -30,8 +30,8 @@ class TaskTable {
 public:
     // Before any task; once per process.
     static Result<void> make();
-    // Room for the ranges of a task that is to begin.
-    static Result<void> prepare(Task& task);
+    // One that is none now, by the root.  LIMIT: there are kTasksMax.
+    static Result<Task*> find_free();
 
     // The task's process has begun, says that process; has ended, says the root.
     static void begin_process(Task& task, uint32_t process) noexcept;
@@ -54,7 +54,8 @@ public:
     static task::Directory& directory() noexcept { return *directory_; }
     // All partitions.
     static Range whole() noexcept { return {begin_, begin_ + kSpaceBytes}; }
-    static std::span<Task> tasks() noexcept { return {tasks_, tasks_ != nullptr ? kTasksMax : 0}; }
+    // Those that ever were.
+    static std::span<Task> tasks() noexcept { return {tasks_, count_.load()}; }
 
     static uint32_t index_of(const Task& task) noexcept {
         return static_cast<uint32_t>(&task - tasks_);
@@ -71,6 +72,8 @@ private:
     inline static constinit Place places_[kPlaces] = {};
     inline static constinit const uint32_t* is_here_ = nullptr;
     inline static constinit Task* tasks_ = nullptr;
+    inline static constinit std::atomic<uint32_t> count_{0};
+    inline static constinit Range* ranges_ = nullptr;  // kRangesMax for each
     inline static constinit task::Directory* directory_ = nullptr;
     inline static constinit uint64_t begin_ = 0;
 };

@@ -20,8 +20,9 @@ public:
     // Nothing is in use.  `room` is for as many ranges as there can be.
     void begin(std::span<Range> room, Range whole) noexcept;
 
+    void clear() noexcept { count_ = 0; }
+
     Range whole() const noexcept { return whole_; }
-    std::span<Range> room() const noexcept { return ranges_; }
     bool contains(Range range) const noexcept {
         return range.begin >= whole_.begin && range.end <= whole_.end && range.begin <= range.end;
     }
