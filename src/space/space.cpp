@@ -20,6 +20,11 @@ namespace hanare::space {
 namespace {
 
 constexpr uint64_t kOffsetBytesMax = kGiB / 2;
+// Where the stack's end is, behind a multiple of what one page table maps: what is used of it, and
+// the beginning of what is behind it, have one in common, and the least of it is left empty.
+constexpr uint64_t kTableBytes = 2 * kMiB;
+constexpr uint64_t kBehindTableMin = kTableBytes / 8;
+constexpr uint64_t kBehindTableBytes = kTableBytes / 4;
 constexpr uint64_t kStackBytesMin = 256 * kKiB;
 constexpr uint64_t kStackBytesDefault = 8 * kMiB;
 constexpr uint64_t kStackBytesMax = kGiB;
@@ -27,7 +32,9 @@ constexpr uint64_t kStackBytesMax = kGiB;
 Result<uint64_t> random_offset() {
     uint64_t random = 0;
     HANARE_TRY(sys::fill_random(std::as_writable_bytes(std::span(&random, 1))));
-    return random % (kOffsetBytesMax / kOsPageBytes) * kOsPageBytes;
+    const uint64_t table = random % (kOffsetBytesMax / kTableBytes) * kTableBytes;
+    const uint64_t page = random / kOffsetBytesMax % (kBehindTableBytes / kOsPageBytes);
+    return table + kBehindTableMin + page * kOsPageBytes;
 }
 
 // As large as the limit says: nothing of it is there before it is used.
