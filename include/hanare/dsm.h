@@ -14,8 +14,9 @@
  *
  * A task that ends or is killed makes these functions fail with PEER_LOST in all others, within
  * five seconds, where they have to ask or await somebody; the text (hanare_last_error) says which
- * one.  After an error in the middle of an unlock, a lock or a barrier all of these fail.  An
- * access to memory that only it had ends the program with a line.
+ * one.  After an error in the middle of an unlock, a lock or a barrier all of these fail in this
+ * task, which should end: others wait for it.  An access to memory that only it had ends the
+ * program with a line.
  */
 #ifndef HANARE_DSM_H
 #define HANARE_DSM_H

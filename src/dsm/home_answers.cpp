@@ -100,6 +100,8 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
             bytes = question.kind == QuestionKind::kHandOver
                         ? locks_.hand_over(number, question.from, told, room)
                         : locks_.find_last(number, question.from, told, room);
+            // Meanwhile.
+            if (bytes == 0 && peers_.failure() != HANARE_STATUS_OK) return HANARE_STATUS_BUSY;
             return done(bytes != 0);
         }
         case QuestionKind::kHandedOver: {

@@ -102,9 +102,10 @@ public:
             }
             const bool may_end = clients_.empty() && arriving_.empty() && !keeper_.is_open();
             const bool looks_again = may_end || !accepts_ || !arriving_.empty() || !is_settled_;
+            const uint64_t asked_ns = sys::now_ns();
             const int ready = poll(entries.data(), entries.size(), looks_again ? kIdleMs : -1);
             if (!is_settled_) is_settled_ = space_.settle();
-            send_away_the_silent();
+            if (ready == 0) send_away_the_silent(asked_ns);
             if (ready == 0 && may_end) return {};
             if (ready == 0) accepts_ = true;
             if (ready < 0 && errno != EINTR) return fail_errno(HANARE_STATUS_SYSTEM, errno, "poll");
@@ -121,6 +122,7 @@ public:
                 client.is_killed = true;
             }
             receive(std::span(entries).subspan(at));
+            send_away_the_silent(asked_ns);
             if (entries[1].revents != 0) reap();
             if (entries[0].revents != 0) accept();
         }
@@ -150,12 +152,13 @@ private:
         arriving_.push_back({std::move(socket), sys::now_ns() + kPatienceMs * kNsPerMs});
     }
 
-    void send_away_the_silent() {
-        const uint64_t now_ns = sys::now_ns();
-        std::erase_if(arriving_, [now_ns](const Arriving& each) { return each.until_ns < now_ns; });
+    // Those that had said nothing when they were asked, for too long by then.
+    void send_away_the_silent(uint64_t asked_ns) {
+        std::erase_if(arriving_,
+                      [asked_ns](const Arriving& each) { return each.until_ns < asked_ns; });
     }
 
-    // `entries` are those of arriving_, of which some may have been sent away.
+    // `entries` are those of arriving_.
     void receive(std::span<const pollfd> entries) {
         for (const pollfd& entry : entries) {
             if (entry.revents == 0) continue;
@@ -182,7 +185,10 @@ private:
             std::snprintf(answer.text, sizeof answer.text, "%s", process.error().text);
         }
         const bool is_told = task::send_answer(socket, answer, kPatienceMs).has_value();
-        if (!process) return;
+        if (!process) {
+            is_settled_ = false;
+            return;
+        }
         if (!is_told) kill(*process, SIGKILL);
         clients_.push_back({std::move(socket), *process});
     }

@@ -22,6 +22,7 @@ namespace {
 constexpr size_t kHeadersMax = 64;
 constexpr size_t kLoaderBytesMax = 4096;
 constexpr size_t kEntriesMax = 1024;  // of a dynamic section
+constexpr uint64_t kNamesBytesMax = 64 * kMiB;
 
 uint64_t page_of(uint64_t address) { return address / kOsPageBytes * kOsPageBytes; }
 
@@ -120,7 +121,8 @@ private:
         });
         if (segment == headers_.end()) return {};
         const uint64_t at = address - segment->p_vaddr;
-        std::string names(std::min(value_of(DT_STRSZ), segment->p_filesz - at), '\0');
+        const uint64_t bytes = std::min(value_of(DT_STRSZ), segment->p_filesz - at);
+        std::string names(std::min(bytes, kNamesBytesMax), '\0');
         HANARE_TRY(read(names.data(), names.size(), segment->p_offset + at));
         for (const char* const name : {"__asan_init", "__tsan_init", "__msan_init"}) {
             if (names.find(name) == names.npos) continue;

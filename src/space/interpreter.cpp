@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -51,8 +52,13 @@ std::string find_in_path(const std::string& name, const std::vector<std::string>
     std::string_view rest = std::string_view(*path).substr(kPath.size());
     while (!rest.empty()) {
         const size_t end = std::min(rest.find(':'), rest.size());
-        const std::string place = std::string(rest.substr(0, end)) + "/" + name;
-        if (place.front() == '/' && access(place.c_str(), X_OK) == 0) return place;
+        // The working directory is the task's own.
+        if (rest.front() != '/') return {};
+        std::string place = std::string(rest.substr(0, end)) + "/" + name;
+        std::error_code ignored;
+        if (std::filesystem::is_regular_file(place, ignored) && access(place.c_str(), X_OK) == 0) {
+            return place;
+        }
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return {};

@@ -72,6 +72,7 @@ void Partition::give_back() noexcept {
     const Range all = whole();
     native(SYS_munmap, {all.begin, all.end - all.begin, 0, 0, 0, 0});
     used_.clear();
+    turn_.reset();
 }
 
 // Closed pages, where nothing is; 0: there is no room.

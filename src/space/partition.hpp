@@ -24,7 +24,7 @@ public:
     // processors take for the same where they look at the low ones only.
     void begin_task(uint64_t offset) noexcept { start_ = whole().begin + offset; }
 
-    // Afterwards nothing is here.  Its task has ended: who might still have the turn has not.
+    // Afterwards nothing is here, and nobody has the turn: its task has ended.
     void give_back() noexcept;
 
     Range whole() const noexcept { return used_.whole(); }

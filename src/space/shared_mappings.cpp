@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -277,7 +278,11 @@ uint64_t SharedMappings::attached_beside(uint32_t segment) noexcept {
 }
 
 bool SharedMappings::forget(Task& task) noexcept {
-    const TurnGuard guard(turn, kPatienceOfRootMs);
+    if (std::ranges::all_of(task.shared, [](uint64_t bits) { return bits == 0; })) return true;
+    // Once is enough, for whoever is stopped.
+    static bool was_held_up = false;
+    const TurnGuard guard(turn, was_held_up ? 0 : kPatienceOfRootMs);
+    was_held_up = !guard.is_held();
     for (size_t index = 0; guard.is_held() && index < kSharedMax; ++index) {
         if (has(task, index)) drop(task, index);
     }

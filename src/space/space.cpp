@@ -124,12 +124,12 @@ pid_t Space::process_of(uint32_t index) const {
 }
 
 bool Space::settle() {
-    bool is_settled = true;
     for (Task& task : TaskTable::tasks()) {
-        if (task.is_owed) task.is_owed = !SharedMappings::forget(task);
-        if (task.is_owed) is_settled = false;
+        if (!task.is_owed) continue;
+        task.is_owed = !SharedMappings::forget(task);
+        if (task.is_owed) return false;
     }
-    return is_settled;
+    return true;
 }
 
 std::optional<uint32_t> Space::reap(pid_t process) {

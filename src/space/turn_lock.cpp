@@ -47,6 +47,7 @@ bool TurnLock::lock(uint32_t patience_ms) noexcept {
     for (uint32_t holder = 0, tried = 0;; ++tried) {
         // Of who has been killed as well.
         if (holder_.compare_exchange_strong(holder, self)) break;
+        if (holder == 0) continue;  // somebody else has taken it over, and given it back
         if (!lives(holder & ~kIsAwaited)) continue;
         if (tried < kYields) {
             sys::raw_call3(SYS_sched_yield, 0, 0, 0);

@@ -18,6 +18,8 @@ public:
     // False: somebody else has kept it all that time.
     bool lock(uint32_t patience_ms = kForever) noexcept;
     void unlock() noexcept;
+    // Whoever had it is no more.
+    void reset() noexcept { holder_.store(0); }
 
 private:
     static constexpr uint32_t kIsAwaited = 1u << 31;

@@ -12,6 +12,7 @@ import pathlib
 import pwd
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -197,8 +198,8 @@ class LostTasks(unittest.TestCase):
 
     def test_in_the_middle_of_a_lock(self):
         for case in ("notices", "traffic", "release"):
-            with self.subTest(case=case):
-                run, seconds = timed_launch(3, "sh", "-c", f"{PROGRAMS / 'losses'} {case};"
+            with self.subTest(case=case), tempfile.TemporaryDirectory() as folder:
+                run, seconds = timed_launch(3, "sh", "-c", f"{PROGRAMS / 'losses'} {case} {folder};"
                                             "echo status $?", mode="off")
                 self.assertLess(seconds, LOSS_SECONDS, run.stderr)
                 self.assertNotIn("status 1\n", run.stdout, run.stderr)

@@ -2,7 +2,7 @@
  *
  * What locks say when a task is lost in the middle of something; one case in a run.
  *
- *     losses CASE       below `hanare launch -n 3`
+ *     losses CASE FOLDER       below `hanare launch -n 3`; an empty folder
  *
  * Ends with status 0 in each task that is left, or says what is wrong and returns 1. */
 #include <pthread.h>
@@ -15,7 +15,26 @@
 
 enum { WORDS = 512, BLOCKS = 2000 }; /* of a block; and so many */
 
+static const char *folder;
+
 static volatile uint64_t *block(int number) { return shared + number * WORDS; }
+
+static char path[4096];
+static const char *path_of(const char *name) {
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+static void make_file(const char *name) { fclose(fopen(path_of(name), "w")); }
+static void await_file(const char *name) {
+    while (access(path_of(name), F_OK) != 0) usleep(1000);
+}
+/* Past the last barrier, after which a task may go: who is the last to say that it is there may not
+ * hear that it was heard. */
+static void meet(void) {
+    static const char *const kNames[] = {"past-0", "past-1", "past-2"};
+    make_file(kNames[rank]);
+    for (int i = 0; i < 3; ++i) await_file(kNames[i]);
+}
 
 /* The last task is lost before others have read what it has written to.  Memory that is lost with
  * it ends the program; what it held before is not read. */
@@ -41,6 +60,7 @@ static void notices(void) {
     if (rank == 0 && sum != BLOCKS) wrong("sum", HANARE_STATUS_OK);
     if (rank == 2) must(hanare_dsm_lock(dsm, 2), "lock");
     must(hanare_dsm_barrier(dsm, 2), "barrier");
+    meet();
     if (rank == 2) {
         /* More runs than a message has room for. */
         for (int i = 0; i < BLOCKS; i += 2) *block(i) = 2;
@@ -72,6 +92,7 @@ static void *pass_on(void *unused) {
 static void traffic(void) {
     if (rank == 2) must(hanare_dsm_lock(dsm, 5), "lock");
     must(hanare_dsm_barrier(dsm, 1), "barrier");
+    meet();
     if (rank == 2) {
         usleep(200000);
         kill(getpid(), SIGKILL);
@@ -101,15 +122,22 @@ static void release(void) {
     must(hanare_dsm_barrier(dsm, 2), "barrier");
     must(hanare_dsm_count(dsm, &after), "count");
     const int is_home = after.diffs == before.diffs;
+    if (rank < 2 && is_home) block(0)[100] = (uint64_t)getpid();
+    must(hanare_dsm_barrier(dsm, 3), "barrier");
+    const pid_t home_process = (pid_t)block(0)[100];
+    meet();
     if (rank < 2 && is_home) {
-        /* Time for the other to write: nothing else shows it without sending it home. */
-        usleep(300000);
+        /* Nothing of shared memory shows that the other has written, without sending it home. */
+        await_file("written");
+        make_file("gone");
         kill(getpid(), SIGKILL);
     }
     must(hanare_dsm_lock(dsm, rank), "lock");
     if (rank < 2) {
         block(0)[10 + rank] = 1;
-        usleep(600000);
+        make_file("written");
+        await_file("gone");
+        while (kill(home_process, 0) == 0) usleep(1000);
         expect(HANARE_STATUS_PEER_LOST, hanare_dsm_unlock(dsm, rank), "unlock");
         expect(HANARE_STATUS_PEER_LOST, hanare_dsm_unlock(dsm, rank), "unlock once more");
     }
@@ -123,8 +151,9 @@ static const struct {
 
 int main(int argc, char **argv) {
     begin();
+    folder = argc > 2 ? argv[2] : ".";
     for (size_t i = 0; i < sizeof kCases / sizeof kCases[0]; ++i) {
-        if (argc < 2 || strcmp(kCases[i].name, argv[1]) != 0) continue;
+        if (argc < 3 || strcmp(kCases[i].name, argv[1]) != 0) continue;
         kCases[i].run();
         _exit(0);
     }
