@@ -20,7 +20,7 @@ namespace {
 // Which tasks' memory children get is said of the one memory of all.
 constinit TurnLock one_at_a_time;
 // For a task that is stopped while it forks.
-constexpr uint32_t kPatienceMs = 10'000;
+constexpr uint32_t kPatienceMs = 5000;
 constinit std::atomic<uint32_t> tasks_left_alone{0};  // that ever were
 
 // Mappings of devices refuse that children get them again: all others around them do not.

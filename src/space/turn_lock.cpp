@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <utility>
 
 #include "space/task_table.hpp"
 #include "sys/raw_thread.hpp"
@@ -44,6 +45,8 @@ bool lives(uint32_t thread) noexcept {
 bool TurnLock::lock(uint32_t patience_ms) noexcept {
     const uint64_t before = set_mask(~uint64_t{0});
     uint32_t self = sys::raw_thread_id();
+    uint32_t left_ms = patience_ms;
+    uint32_t before_holder = 0;
     for (uint32_t holder = 0, tried = 0;; ++tried) {
         // Of who has been killed as well.
         if (holder_.compare_exchange_strong(holder, self)) break;
@@ -52,13 +55,16 @@ bool TurnLock::lock(uint32_t patience_ms) noexcept {
         if (tried < kYields) {
             sys::raw_call3(SYS_sched_yield, 0, 0, 0);
         } else {
-            if (patience_ms == 0) {
+            if (std::exchange(before_holder, holder & ~kIsAwaited) != (holder & ~kIsAwaited)) {
+                left_ms = patience_ms;
+            }
+            if (left_ms == 0) {
                 set_mask(before);
                 return false;
             }
             // Others may sleep as well.
             self |= kIsAwaited;
-            wait_for(holder, patience_ms);
+            wait_for(holder, left_ms);
         }
         holder = 0;
     }

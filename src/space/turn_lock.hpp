@@ -15,7 +15,7 @@ class TurnLock {
 public:
     static constexpr uint32_t kForever = ~0u;
 
-    // False: somebody else has kept it all that time.
+    // False: somebody else, always the same, has kept it all that time.
     bool lock(uint32_t patience_ms = kForever) noexcept;
     void unlock() noexcept;
     // Whoever had it is no more.

@@ -481,6 +481,30 @@ class Jobs(unittest.TestCase):
                 os.kill(task, signal.SIGCONT)
             self.assertIsNone(stopped.poll())
 
+    def test_a_task_that_is_stopped_while_it_forks(self):
+        space = f"test-stopped-fork-{os.getpid()}"
+        stopped = subprocess.Popen(
+            [HANARE, "space", "exec", "--space", space, PROGRAMS / "stopping", "fork"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(stopped.stdout.close)
+        self.addCleanup(stopped.wait)
+        self.addCleanup(stopped.kill)
+        self.assertEqual(stopped.stdout.readline(), "ready\n")
+        task = self.task_called("stopping")
+
+        def fork_beside():
+            return subprocess.run([HANARE, "space", "exec", "--space", space, "/bin/sh", "-c",
+                                   "true | true && echo right"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=30)
+
+        for _ in range(3):
+            os.kill(task, signal.SIGSTOP)
+            done = fork_beside()
+            os.kill(task, signal.SIGCONT)
+            if done.stdout != "right\n":
+                self.assertIn("fork", done.stderr)
+            self.assertEqual(fork_beside().stdout, "right\n")
+
     def task_called(self, name):
         shown = subprocess.run([HANARE, "space", "ps", "--json"], capture_output=True, text=True,
                                check=True, timeout=SECONDS).stdout
