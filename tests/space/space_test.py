@@ -199,22 +199,21 @@ class Programs(unittest.TestCase):
         script = "for i in 1 2 3 4 5; do seq 1000 | sort -rn | head -n $i | tail -n 1; done | paste -sd+"
         self.assert_right(run(3, "/bin/bash", "-c", script), 3, "1000+999+998+997+996")
 
-    def test_script(self):
+    def run_script(self, count, text):
         with tempfile.TemporaryDirectory() as directory:
             script = pathlib.Path(directory, "script")
-            script.write_text('#! /bin/bash  -e \necho "$0 $1"; false; echo unreached\n')
+            script.write_text(text)
             script.chmod(0o755)
-            done = run(2, script, "word")
-            self.assertEqual(done.stdout, f"{script} word\n" * 2, done.stderr)
-            self.assertEqual(done.returncode, 1)
+            return script, run(count, script, "word")
+
+    def test_script(self):
+        script, done = self.run_script(2, '#! /bin/bash  -e \necho "$0 $1"; false; echo unreached\n')
+        self.assertEqual(done.stdout, f"{script} word\n" * 2, done.stderr)
+        self.assertEqual(done.returncode, 1)
 
     def test_script_by_env_stays_in_the_space(self):
-        with tempfile.TemporaryDirectory() as directory:
-            script = pathlib.Path(directory, "script")
-            script.write_text("#!/usr/bin/env bash\nreadlink /proc/$$/exe; echo $1\n")
-            script.chmod(0o755)
-            done = run(1, script, "word")
-            self.assertRegex(done.stdout, r"hanare-space-root\nword\n$", done.stderr)
+        _, done = self.run_script(1, "#!/usr/bin/env bash\nreadlink /proc/$$/exe; echo $1\n")
+        self.assertRegex(done.stdout, r"hanare-space-root\nword\n$", done.stderr)
 
     def test_perl(self):
         script = ("my %h; $h{$_ % 1000} .= $_ for 1 .. 200000; my $sum = 0;"
