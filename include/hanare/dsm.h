@@ -71,7 +71,7 @@ HANARE_API hanare_status hanare_dsm_free(hanare_dsm *dsm, void *address);
 /* Copies `bytes` from `address` to the same variable of all other tasks, which take no part; they
  * find it after the next barrier.  It is a variable of the program or one of its libraries, which
  * may lie at different addresses in the tasks: INVALID_ARGUMENT otherwise.  NOT_FOUND: another task
- * runs another program. */
+ * runs another program, or another build of it. */
 HANARE_API hanare_status hanare_dsm_distribute(hanare_dsm *dsm, const void *address, size_t bytes);
 
 /* Collective: what all tasks wrote before is seen by all afterwards.  `id` is any number, the same

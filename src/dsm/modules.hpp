@@ -12,7 +12,8 @@
 namespace hanare::dsm {
 
 struct Variable {
-    std::string module;  // the file's name without folders; empty: the program itself
+    // The file's name without folders (the program itself has none), and which build it is.
+    std::string module;
     uint64_t offset = 0;
 };
 

@@ -10,6 +10,7 @@ HANARE_TEST_RUNS is how many programs are drawn (default 40), HANARE_TEST_SEED t
 import os
 import pathlib
 import pwd
+import struct
 import subprocess
 import sys
 import tempfile
@@ -164,6 +165,34 @@ class Rules(unittest.TestCase):
         self.assertGreater(len(lines), 0, run.stderr)
         for line in lines:
             self.assertIn("254 tasks; shared memory is for 253 at most", line)
+
+    def test_another_build_of_the_program_is_found(self):
+        rules = (PROGRAMS / "rules").read_bytes()
+        # The note that says which build it is: how long its name is, its content and its kind.
+        note = struct.pack("<III", 4, 20, 3) + b"GNU\0"
+        self.assertEqual(rules.count(note), 1, "built without --build-id")
+        at = rules.index(note) + len(note)
+        with tempfile.TemporaryDirectory() as folder:
+            other = pathlib.Path(folder, "rules")
+            other.write_bytes(rules[:at] + bytes([rules[at] ^ 1]) + rules[at + 1:])
+            other.chmod(0o755)
+            for mode in MODES:
+                run = launch(2, "sh", "-c", f"test $HANARE_RANK = 0 && exec {PROGRAMS / 'rules'} "
+                             f"distribution; exec {other} distribution", mode=mode)
+                self.assertNotEqual(run.returncode, 0)
+                self.assertIn("no such variable: is it another program?", run.stderr)
+
+    def test_addresses_that_a_task_has_in_use(self):
+        for mode in MODES:
+            run = launch(2, PROGRAMS / "rules", "distribution", mode=mode,
+                         RULES_OCCUPIED="0x100000000000")
+            self.assertEqual((run.returncode, run.stdout), (0, "right\n" * 2), run.stderr)
+
+    def test_addresses_that_a_task_may_not_have(self):
+        command = f"test $HANARE_RANK = 0 || ulimit -v 20000000; exec {PROGRAMS / 'rules'} locks"
+        run = launch(2, "sh", "-c", command)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("of addresses are free in all tasks", run.stderr)
 
     def test_memory_of_different_sizes_is_refused(self):
         command = f"HANARE_DSM_MEMORY=$((1 + $HANARE_RANK))G exec {PROGRAMS / 'rules'} locks"

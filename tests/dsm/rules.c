@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -289,7 +290,19 @@ static const struct {
     {"lost_home", lost_home},
 };
 
+/* So that one task has something where shared memory would lie. */
+static void occupy(void) {
+    const char *const where = getenv("RULES_OCCUPIED");
+    if (where == NULL || strcmp(getenv("HANARE_RANK"), "1") != 0) return;
+    void *const place = (void *)strtoull(where, NULL, 0);
+    if (mmap(place, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) !=
+        place) {
+        wrong("occupied", HANARE_STATUS_OK);
+    }
+}
+
 int main(int argc, char **argv) {
+    occupy();
     begin();
     for (size_t i = 0; i < sizeof kCases / sizeof kCases[0]; ++i) {
         if (argc < 2 || strcmp(kCases[i].name, argv[1]) != 0) continue;
