@@ -92,9 +92,7 @@ hanare_status HomeProtocol::answer(const Question& question, std::span<const std
                 room.size() < sizeof(LockAnswer) + positions_bytes) {
                 return done(false);
             }
-            if (peers_.lost() != Peers::kNobody || peers_.failure() != HANARE_STATUS_OK) {
-                return HANARE_STATUS_BUSY;
-            }
+            if (peers_.trouble() != HANARE_STATUS_OK) return HANARE_STATUS_BUSY;
             std::vector<uint64_t> told(peers_.size());
             std::memcpy(told.data(), rest.data(), positions_bytes);
             bytes = question.kind == QuestionKind::kHandOver

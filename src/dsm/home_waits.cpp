@@ -184,10 +184,7 @@ Result<void> HomeWaits::end_here(uint32_t number) {
 }
 
 Result<void> HomeWaits::take_here(uint32_t number) {
-    if (peers_.lost() != Peers::kNobody) {
-        return failed("semaphore", number, HANARE_STATUS_PEER_LOST);
-    }
-    if (peers_.failure() != HANARE_STATUS_OK) return failed("semaphore", number, peers_.failure());
+    if (peers_.trouble() != HANARE_STATUS_OK) return failed("semaphore", number, peers_.trouble());
     const uint64_t ticket = new_ticket();
     const QuestionText text(
         {.kind = QuestionKind::kTakeSemaphore, .from = rank(), .begin = number, .count = ticket});

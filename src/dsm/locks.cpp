@@ -29,11 +29,6 @@ std::unexpected<Error> Locks::failed(uint32_t number, hanare_status status) cons
     return fail(status, "lock %u: %s", number, hanare_status_text(status));
 }
 
-// What was under way with a task that is lost is not known; where a token is, may not be either.
-hanare_status Locks::state() const noexcept {
-    return peers_.lost() != kNobody ? HANARE_STATUS_PEER_LOST : peers_.failure();
-}
-
 Result<void> Locks::lock(uint32_t number) {
     const uint32_t thread = sys::current_thread_id();
     std::unique_lock guard(lock_);
@@ -43,9 +38,10 @@ Result<void> Locks::lock(uint32_t number) {
     }
     ++lock.waiting;
     // Who has failed to give it back has it for ever.
-    while ((lock.is_held || lock.is_wanted) && state() == HANARE_STATUS_OK) changed_.wait(guard);
+    while ((lock.is_held || lock.is_wanted) && peers_.trouble() == HANARE_STATUS_OK)
+        changed_.wait(guard);
     --lock.waiting;
-    if (const hanare_status status = state(); status != HANARE_STATUS_OK) {
+    if (const hanare_status status = peers_.trouble(); status != HANARE_STATUS_OK) {
         return failed(number, status);
     }
     if (!lock.is_here) HANARE_TRY(fetch(number, guard));

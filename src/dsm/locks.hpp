@@ -113,8 +113,6 @@ private:
                                 std::vector<std::byte>& text);
     uint32_t note_last(uint32_t number, uint32_t task);
     Result<void> await(uint32_t number, uint32_t asked, std::unique_lock<std::mutex>& guard);
-    // Whether locks can be had at all.
-    hanare_status state() const noexcept;
     std::unexpected<Error> failed(uint32_t number, hanare_status status) const;
 
     Peers& peers_;

@@ -108,6 +108,11 @@ public:
     // What has failed in the middle of a release or an acquire: what this task has written, or what
     // it knows, is not whole, and nothing that orders accesses may succeed any more.
     hanare_status failure() const noexcept { return failure_.load(std::memory_order_acquire); }
+    // The same, and where some task is lost: what was under way with it is not known, and where a
+    // token is, may not be either.
+    hanare_status trouble() const noexcept {
+        return lost() != kNobody ? HANARE_STATUS_PEER_LOST : failure();
+    }
     // Returns what it was given.
     hanare_status note_failure(hanare_status status) noexcept {
         hanare_status none = HANARE_STATUS_OK;

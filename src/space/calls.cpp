@@ -167,8 +167,9 @@ Verdict answer_readlink(const Task& task, SystemCall& call) noexcept {
 }
 
 Verdict answer_fork(Task& task, SystemCall& call) noexcept {
-    if (is_fork(call)) return done(call, fork_task(task, call));
-    if (is_fork_elsewhere(call)) leave_alone(task);
+    const Fork fork = fork_of(call);
+    if (fork == Fork::kHere) return done(call, fork_task(task, call));
+    if (fork == Fork::kElsewhere) leave_alone(task);
     return Verdict::kNative;
 }
 

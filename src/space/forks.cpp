@@ -75,15 +75,11 @@ Asked asked_of(const hook::SystemCall& call) noexcept {
 
 }  // namespace
 
-bool is_fork(const hook::SystemCall& call) noexcept {
-    const Asked asked = asked_of(call);
-    return asked.is_understood && (asked.flags & CLONE_VM) == 0 && asked.stack == 0;
-}
-
 // On a stack of its own the child could not come back through here.
-bool is_fork_elsewhere(const hook::SystemCall& call) noexcept {
+Fork fork_of(const hook::SystemCall& call) noexcept {
     const Asked asked = asked_of(call);
-    return asked.is_understood && (asked.flags & CLONE_VM) == 0 && asked.stack != 0;
+    if (!asked.is_understood || (asked.flags & CLONE_VM) != 0) return Fork::kNone;
+    return asked.stack == 0 ? Fork::kHere : Fork::kElsewhere;
 }
 
 void leave_alone(Task& task) noexcept {

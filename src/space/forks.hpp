@@ -11,12 +11,10 @@
 
 namespace hanare::space {
 
-// Whether the call (SYS_fork, SYS_clone, SYS_clone3) makes a child with a memory of its own that
-// goes on where the caller is.
-bool is_fork(const hook::SystemCall& call) noexcept;
-
-// The same, but the child begins elsewhere: the kernel has to make it.
-bool is_fork_elsewhere(const hook::SystemCall& call) noexcept;
+// What the call (SYS_fork, SYS_clone, SYS_clone3) makes: a child with a memory of its own that goes
+// on where the caller is, or on another stack, which the kernel has to make; or none.
+enum class Fork { kNone, kHere, kElsewhere };
+Fork fork_of(const hook::SystemCall& call) noexcept;
 
 // From now on the other tasks' forks do not keep the task's memory from its children: it makes them
 // by other means, or says itself which memory they get.

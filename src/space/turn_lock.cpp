@@ -46,18 +46,17 @@ bool TurnLock::lock(uint32_t patience_ms) noexcept {
     const uint64_t before = set_mask(~uint64_t{0});
     uint32_t self = sys::raw_thread_id();
     uint32_t left_ms = patience_ms;
-    uint32_t before_holder = 0;
+    uint32_t awaited = 0;
     for (uint32_t holder = 0, tried = 0;; ++tried) {
         // Of who has been killed as well.
         if (holder_.compare_exchange_strong(holder, self)) break;
         if (holder == 0) continue;  // somebody else has taken it over, and given it back
-        if (!lives(holder & ~kIsAwaited)) continue;
+        const uint32_t thread = holder & ~kIsAwaited;
+        if (!lives(thread)) continue;
         if (tried < kYields) {
             sys::raw_call3(SYS_sched_yield, 0, 0, 0);
         } else {
-            if (std::exchange(before_holder, holder & ~kIsAwaited) != (holder & ~kIsAwaited)) {
-                left_ms = patience_ms;
-            }
+            if (std::exchange(awaited, thread) != thread) left_ms = patience_ms;
             if (left_ms == 0) {
                 set_mask(before);
                 return false;

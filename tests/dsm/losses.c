@@ -64,7 +64,7 @@ static void notices(void) {
     if (rank == 2) {
         /* More runs than a message has room for. */
         for (int i = 0; i < BLOCKS; i += 2) *block(i) = 2;
-        usleep(200000);
+        usleep(200000); /* for the others to wait, as below */
         must(hanare_dsm_unlock(dsm, 2), "unlock");
         _exit(0);
     }
@@ -94,7 +94,7 @@ static void traffic(void) {
     must(hanare_dsm_barrier(dsm, 1), "barrier");
     meet();
     if (rank == 2) {
-        usleep(200000);
+        usleep(200000); /* for the others to wait: nothing shows that they do */
         kill(getpid(), SIGKILL);
     }
     if (rank == 1) {
