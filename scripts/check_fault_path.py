@@ -3,10 +3,11 @@
 #
 # Checks that the object files of src/pager/fault, which run inside signal handlers, do not even
 # refer to what may not run there: memory allocation, exceptions, mutexes, formatted output,
-# cancellation points.
+# cancellation points.  Neither they nor src/sys/uffd.cpp, which they use, may refer to libc's calls
+# on memory: `hanare run` catches them (sys/raw_call.hpp).
 #
 # check_fault_path.py OBJECT... | --self-test
-# Of the objects only those whose path names src/pager/fault/ are looked at.
+# Of the objects only those whose paths name these are looked at.
 import pathlib
 import re
 import subprocess
@@ -33,6 +34,10 @@ FORBIDDEN = [
      r"|sem_(timed)?wait|sigwait(info)?|sigtimedwait|wait(pid|id)?|pthread_(join|testcancel)",
      "is a cancellation point"),
 ]
+CAUGHT = [
+    (r"(mmap|munmap|mprotect|madvise|mremap|mincore|mlock|munlock|brk|sbrk)(64)?",
+     "is caught under `hanare run`"),
+]
 
 
 def undefined_symbols(path):
@@ -41,11 +46,11 @@ def undefined_symbols(path):
     return [line.split()[0].split("@")[0] for line in done.stdout.splitlines() if line.strip()]
 
 
-def check(objects):
+def check(objects, rules):
     findings = []
     for path in objects:
         for symbol in undefined_symbols(path):
-            for pattern, what in FORBIDDEN:
+            for pattern, what in rules:
                 if re.fullmatch(pattern, symbol):
                     findings.append(f"{pathlib.Path(path).name}: refers to {symbol} ({what})")
                     break
@@ -56,7 +61,7 @@ def self_test():
     def build_and_check(root):
         source = root / "a.cpp"
         subprocess.run(["c++", "-std=c++20", "-O1", "-c", "-o", root / "a.o", source], check=True)
-        return check([root / "a.o"])
+        return check([root / "a.o"], FORBIDDEN + CAUGHT)
 
     def case(name, text, expected):
         return (name, {"a.cpp": text}, expected)
@@ -65,6 +70,8 @@ def self_test():
         case("good", "#include <atomic>\n#include <unistd.h>\n#include <string.h>\nvoid f(char* p, "
              "std::atomic<int>& a) { memcpy(p, p + 64, 64); a.fetch_add(1); syscall(1, 2, p, 9); }", None),
         case("cancellation", "#include <unistd.h>\nvoid f(char* p) { write(2, p, 9); }", "write"),
+        case("memory", "#include <sys/mman.h>\nint f(char* p, unsigned char* q) "
+             "{ return mincore(p, 4096, q); }", "mincore"),
         case("malloc", "#include <stdlib.h>\nvoid* f(int n) { return malloc(n); }", "malloc"),
         case("new", "int* f(int n) { return new int[n]; }", "operator new"),
         case("delete", "void f(int* p) { delete p; }", "operator delete"),
@@ -82,8 +89,11 @@ def self_test():
 
 
 def run(arguments):
-    objects = [path for path in arguments if "/pager/fault/" in path and "_test." not in path]
-    return checklib.report("fault path", check(objects), f"{len(objects)} object files in order")
+    handlers = [path for path in arguments if "/pager/fault/" in path and "_test." not in path]
+    used = [path for path in arguments if "/sys/uffd." in path]
+    findings = check(handlers, FORBIDDEN + CAUGHT) + check(used, CAUGHT)
+    return checklib.report("fault path", findings,
+                           f"{len(handlers) + len(used)} object files in order")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ int open_privileged_descriptor() noexcept {
 // Keeps errno for the interrupted program and returns the call's own.
 int call(int descriptor, unsigned long request, void* argument) noexcept {
     const int saved_errno = errno;
-    const int error = ioctl(descriptor, request, argument) == 0 ? 0 : errno;
+    const int error = raw::syscall(SYS_ioctl, descriptor, request, argument) == 0 ? 0 : errno;
     errno = saved_errno;
     return error;
 }
@@ -104,9 +104,9 @@ int call(int descriptor, unsigned long request, void* argument) noexcept {
 bool is_missing(const std::byte* page) noexcept {
     const int saved_errno = errno;
     unsigned char present = 0;
-    int result = 0;
+    long result = 0;
     do {
-        result = mincore(const_cast<std::byte*>(page), kOsPageBytes, &present);
+        result = raw::syscall(SYS_mincore, page, kOsPageBytes, &present);
     } while (result != 0 && errno == EAGAIN);
     errno = saved_errno;
     return result == 0 && (present & 1) == 0;

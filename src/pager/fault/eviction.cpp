@@ -151,6 +151,7 @@ void Pager::evict_beside(PartReads::Buffer& read) noexcept {
     if (fault_service_ != nullptr || beside_failed_.load(std::memory_order_relaxed)) return;
     while (!read.is_done() && transfers_.can_start() && write_sets_.has_free() &&
            frames_.available_bytes() + storing_bytes() < kBesideBytes) {
+        if (frames_.give_up_stale()) continue;
         const uint32_t hidden = hidden_beside_.load(std::memory_order_relaxed);
         FrameQueue queue = FrameQueue::kNone;
         Frame* const frame = frames_.select_victim(queue, false, hidden + 1 >= kHiddenMax);

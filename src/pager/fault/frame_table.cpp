@@ -175,6 +175,18 @@ Frame* FrameTable::take_reclaimable(UseAhead use_ahead) noexcept {
     return use_ahead == UseAhead::kAlways ? take_staged(ahead_, false) : nullptr;
 }
 
+bool FrameTable::give_up_stale() noexcept {
+    Frame* frame = nullptr;
+    {
+        const sys::LockGuard guard(lock_);
+        if (is_ahead_stale()) frame = take_staged(ahead_, false);
+    }
+    if (frame == nullptr) return false;
+    make_bare(*frame);
+    note_progress();
+    return true;
+}
+
 // Since the oldest was read ahead all of the budget could have been filled anew.
 bool FrameTable::is_ahead_stale() noexcept {
     const Frame* const oldest = ahead_.front();

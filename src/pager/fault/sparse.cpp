@@ -223,7 +223,8 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
     std::byte* const shelf = region.shelf_of(frame.block) + start;
     const bool was_dirty = (frame.dirty & run) != 0;
     HANARE_ASSERT(!was_dirty || (frame.dirty & run) == run);
-    bool writable = write || was_dirty;
+    const bool may_expect = !write && !was_dirty && is_written_easily(region, frame.block);
+    bool writable = write || was_dirty || (may_expect && region.first_writes.are_expected());
     bool tried = false;
     const int error = retry_after_evictions([&] {
         // The last try may have mapped it for a moment, in which it was written to.
@@ -240,6 +241,7 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
     if (error == 0) {
         store_mask(frame.shelved, frame.shelved & ~run);
         store_mask(frame.present, frame.present | run);
+        if (!writable && may_expect) frame.read_only_at_first |= run;
     }
     return error;
 }
@@ -438,7 +440,8 @@ hanare_status Pager::add_parts(const Fault& fault, Frame& frame, uint64_t room_b
     Region& region = fault.region;
     Block& block = region.block(fault.index);
     count_fault(fault);
-    const bool may_expect = region.has_shelf() && (block.stored_parts & bit_of(fault.part)) != 0;
+    const bool may_expect =
+        (block.stored_parts & bit_of(fault.part)) != 0 && is_written_easily(region, fault.index);
     const bool writable = fault.write || (may_expect && region.first_writes.are_expected());
     PartRun run = run_around(fault, frame, room_bytes);
     PartReads::Buffer buffer(part_reads_);
