@@ -89,8 +89,8 @@ public:
     void requeue_sparse(Frame& frame, uint64_t bytes) noexcept;
     // The same for one that keeps its place in the queue, if it is in one.
     void resize_sparse(Frame& frame, uint64_t bytes) noexcept;
-    // Frees the pages of a block that was read ahead and not used while all of the budget could have
-    // been filled anew; false when there is none.
+    // Frees the pages of a block that was read ahead and not used while all of the budget could
+    // have been filled anew; false when there is none.
     bool give_up_stale() noexcept;
     // Something of a region with a shelf had to be read.
     void note_missed() noexcept;
