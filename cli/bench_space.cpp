@@ -121,6 +121,16 @@ Result<Series> make_series(const SpaceBenchFlags& flags) {
     HANARE_TRY_ASSIGN(
         series.groups,
         choose("--cases", flags.cases.value_or(flags.quick ? kQuickGroups : all), kGroups));
+    HANARE_TRY_ASSIGN(
+        const uint64_t rounds,
+        kRoundsAllowed.parse("--rounds", flags.rounds.value_or(flags.quick ? "2" : "7")));
+    series.rounds = static_cast<int>(rounds);
+    for (const std::string& text :
+         split_list(flags.ranks.value_or(flags.quick ? "4" : "2,16,64"))) {
+        HANARE_TRY_ASSIGN(const uint64_t ranks, kRanksAllowed.parse("--ranks", text));
+        series.ranks.push_back(ranks);
+    }
+    // These tell what is missing, after what is wrong.
     HANARE_TRY_ASSIGN(series.mpis, choose_mpis(flags.mpis));
     if (series.mpis.empty() && !series.has("start")) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
@@ -130,15 +140,6 @@ Result<Series> make_series(const SpaceBenchFlags& flags) {
     const bool has_open_mpi = std::ranges::count(series.mpis, &space_bench_mpis()[0]) > 0;
     if (series.has("applications") && has_open_mpi) {
         HANARE_TRY_ASSIGN(series.hpcc, make_hpcc_folder());
-    }
-    HANARE_TRY_ASSIGN(
-        const uint64_t rounds,
-        kRoundsAllowed.parse("--rounds", flags.rounds.value_or(flags.quick ? "2" : "7")));
-    series.rounds = static_cast<int>(rounds);
-    for (const std::string& text :
-         split_list(flags.ranks.value_or(flags.quick ? "4" : "2,16,64"))) {
-        HANARE_TRY_ASSIGN(const uint64_t ranks, kRanksAllowed.parse("--ranks", text));
-        series.ranks.push_back(ranks);
     }
     return series;
 }
