@@ -223,7 +223,9 @@ int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, boo
     std::byte* const shelf = region.shelf_of(frame.block) + start;
     const bool was_dirty = (frame.dirty & run) != 0;
     HANARE_ASSERT(!was_dirty || (frame.dirty & run) == run);
-    const bool may_expect = !write && !was_dirty && is_written_easily(region, frame.block);
+    // Of several at least some are used by chance.
+    const bool may_expect =
+        parts == 1 && !write && !was_dirty && is_written_easily(region, frame.block);
     bool writable = write || was_dirty || (may_expect && region.first_writes.are_expected());
     bool tried = false;
     const int error = retry_after_evictions([&] {
