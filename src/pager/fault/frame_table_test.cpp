@@ -239,6 +239,22 @@ TEST_F(AheadTest, WhatNobodyUsesForLongGoes) {
     EXPECT_EQ(block_word::state(region_.block(0).load()), BlockState::kAbsent);
 }
 
+// Also where room is made before anybody lacks it.
+TEST_F(AheadTest, WhatNobodyUsesForLongIsGivenUpUnasked) {
+    const auto frames = open(16 * kMiB, false, 2);
+    stage(*frames[0]);
+    const uint64_t before = table_->usage().frame_bytes;
+    EXPECT_FALSE(table_->give_up_stale());
+    for (uint64_t bytes = 0; bytes <= 16 * kMiB; bytes += kOsPageBytes) {
+        ASSERT_TRUE(table_->reserve(kOsPageBytes, FrameTable::UseAhead::kNever));
+        table_->refund(kOsPageBytes);
+    }
+    EXPECT_TRUE(table_->give_up_stale());
+    EXPECT_EQ(block_word::state(region_.block(0).load()), BlockState::kAbsent);
+    EXPECT_EQ(table_->usage().frame_bytes, before - kBlockBytes);
+    EXPECT_FALSE(table_->give_up_stale()) << "there is no other";
+}
+
 // Before what was withdrawn, which may be in use: many streams would leave no room for that.
 TEST_F(AheadTest, TheNewestGoesWhereTheyAreMany) {
     constexpr uint32_t kShare = 4 * kMiB / kBlockBytes;
