@@ -53,13 +53,15 @@ ProcessFigures figures_of(const RunRow& row) {
 // What has ended holds nothing any more; peaks of several processes are not of one moment.
 void add_to(RunTotals& totals, ProcessFigures figures) {
     ++totals.processes;
-    if (figures.has_ended) figures.far_bytes = figures.local_bytes = 0;
+    if (figures.has_ended) figures.far_bytes = figures.used_bytes = figures.local_bytes = 0;
     const uint64_t far_peak = std::max(totals.far_bytes_peak, figures.far_bytes_peak);
+    const uint64_t used_peak = std::max(totals.used_bytes_peak, figures.used_bytes_peak);
     const uint64_t local_peak = std::max(totals.local_bytes_peak, figures.local_bytes_peak);
 #define HANARE_RUN_FIELD(name, text) totals.name += figures.name;
     HANARE_RUN_FIGURE_MAP(HANARE_RUN_FIELD)
 #undef HANARE_RUN_FIELD
     totals.far_bytes_peak = far_peak;
+    totals.used_bytes_peak = used_peak;
     totals.local_bytes_peak = local_peak;
 }
 
@@ -156,17 +158,19 @@ void RunWatch::add_up() {
         add_to(totals_, row.last);
         if (row.last.has_ended) continue;
         ++live;
-        largest_bytes = std::max(largest_bytes, row.last.far_bytes);
+        largest_bytes = std::max(largest_bytes, row.last.used_bytes);
     }
     totals_.sharers = page_->sharers.load();
     totals_.budget_bytes = page_->budget_bytes;
     totals_.processes = std::max<uint64_t>(totals_.processes, page_->processes.load());
     totals_.far_bytes_peak = std::max({totals_.far_bytes_peak, totals_.far_bytes,
                                        page_->far_bytes_peak.load(), before.far_bytes_peak});
+    totals_.used_bytes_peak =
+        std::max({totals_.used_bytes_peak, totals_.used_bytes, before.used_bytes_peak});
     totals_.local_bytes_peak =
         std::max({totals_.local_bytes_peak, totals_.local_bytes, before.local_bytes_peak});
     // Everybody gets an equal part, so the largest process decides.
-    const uint64_t blocks = std::max(totals_.far_bytes_peak, largest_bytes * live);
+    const uint64_t blocks = std::max(totals_.used_bytes_peak, largest_bytes * live);
     const uint64_t tables = blocks / 100 * kTablesPerCent + kTablesOfEachBytes * live;
     totals_.sufficient_bytes = std::max(before.sufficient_bytes, blocks == 0 ? 0 : blocks + tables);
 }

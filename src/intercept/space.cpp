@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "hook/system_calls.hpp"
 #include "intercept/static_memory.hpp"
+#include "pager/whereabouts.hpp"
 #include "sys/futex.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/raw_call.hpp"
@@ -21,8 +22,10 @@ namespace hanare::intercept {
 namespace {
 
 // Addresses for mappings, and behind the break: as much as the system lets us have, down to the
-// least that is of use.
+// least that is of use.  Some run times (GHC's) reserve a tebibyte and more for all that they may
+// ever need: then twice what was asked for, up to a point; what is larger is the kernel's.
 constexpr uint64_t kMappingBytesMax = uint64_t{1} << 40;
+constexpr uint64_t kReservedBytesMax = uint64_t{1} << 42;
 constexpr uint64_t kHeapBytesMax = uint64_t{1} << 38;
 constexpr uint64_t kAreaBytesMin = 64 * kMiB;
 // Of the addresses that `ulimit -v` leaves: the program needs some for files and threads, too.
@@ -174,8 +177,9 @@ Result<Area*> Space::adopt(AreaIndex index, sys::Mapping range) {
 void Space::open_mappings() {
     const uint64_t alignment = area_alignment();
     // What does not hold what the program has asked for would only take its addresses away.
-    const uint64_t least = std::max(kAreaBytesMin, asked_bytes_);
-    uint64_t bytes = area_bytes_max(kMappingBytesMax, alignment);
+    const uint64_t least = std::max(kAreaBytesMin, round_up(asked_bytes_, alignment));
+    const uint64_t most = std::max(kMappingBytesMax, round_up(2 * asked_bytes_, alignment));
+    uint64_t bytes = area_bytes_max(most, alignment);
     for (; bytes >= least; bytes = round_down(bytes / 2, alignment)) {
         auto range = sys::Mapping::reserve(bytes, alignment);
         if (range && adopt(kMappings, std::move(*range))) return;
@@ -230,7 +234,8 @@ int64_t Space::mmap(uintptr_t address, size_t bytes, int protection, int flags, 
         return map_fixed(address, bytes, protection, flags, file, offset);
     }
     if (!is_private_anonymous(flags) || (flags & kNotAdopted) != 0 ||
-        bytes < options_.threshold_bytes || (protection != kReadWrite && protection != PROT_NONE)) {
+        bytes < options_.threshold_bytes || bytes > kReservedBytesMax ||
+        (protection != kReadWrite && protection != PROT_NONE)) {
         return kKernelAnswers;
     }
     const Lock guard(*this);
@@ -433,8 +438,9 @@ int64_t Space::grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_
 int64_t Space::brk(uintptr_t address) {
     const Lock guard(*this);
     if (!is_open()) {
+        // Some ask for ever less until they get it (GCL).
         const uint64_t growth = address > break_ ? address - break_ : 0;
-        if (growth == 0 || !has_asked_for(growth)) {
+        if (growth == 0 || growth > kHeapBytesMax || !has_asked_for(growth)) {
             break_ = kernel_break(address);
             return static_cast<int64_t>(break_);
         }
@@ -536,8 +542,10 @@ Space::Figures Space::figures() noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     const sys::SignalBlockButFaults signals;
     if (!lock_.try_lock()) return figures_;
     figures_ = {};
-    for (const std::optional<Area>& area : areas_) {
-        if (area) figures_.far_bytes += area->ranges().bytes(RangeKind::kUsable);
+    for (std::optional<Area>& area : areas_) {
+        if (!area) continue;
+        figures_.far_bytes += area->ranges().bytes(RangeKind::kUsable);
+        figures_.used_bytes += pager::used_bytes(area->region());
     }
     const auto peak = [&](AreaIndex index) {
         return areas_[index] ? areas_[index]->bytes_peak() : 0;

@@ -130,7 +130,7 @@ public:
     uint64_t forks() const noexcept { return forks_.load(std::memory_order_relaxed); }
 
     struct Figures {
-        uint64_t far_bytes, heap_bytes_peak, static_bytes_peak, mapping_bytes_peak;
+        uint64_t far_bytes, used_bytes, heap_bytes_peak, static_bytes_peak, mapping_bytes_peak;
     };
     // As it was a moment ago, if somebody is about to change it.  By one thread.
     Figures figures() noexcept;

@@ -59,4 +59,15 @@ uint64_t note_whereabouts(const Region& region, std::span<std::atomic<uint8_t>> 
     return used << region.block_shift;
 }
 
+uint64_t used_bytes(const Region& region) noexcept {
+    constexpr uint64_t kBlocksMax = 65536;  // that are looked at
+    const uint64_t blocks = region.used_blocks.load(std::memory_order_relaxed);
+    const uint64_t step = std::max<uint64_t>((blocks + kBlocksMax - 1) / kBlocksMax, 1);
+    uint64_t kept = 0;
+    for (uint64_t index = 0; index < blocks; index += step) {
+        kept += share_of(region, static_cast<uint32_t>(index)).kept;
+    }
+    return std::min(kept * step, blocks * kAll) / kAll << region.block_shift;
+}
+
 }  // namespace hanare::pager

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the memory of a region is, for who draws a picture of it.
+// Where the memory of a region is, for who draws a picture of it, and how much there is.
 #pragma once
 
 #include <atomic>
@@ -17,5 +17,9 @@ namespace hanare::pager {
 // bytes the parts are of.  Any thread, fault handlers included.
 uint64_t note_whereabouts(const Region& region, std::span<std::atomic<uint8_t>> local,
                           std::span<std::atomic<uint8_t>> kept) noexcept;
+
+// How much of such a region holds something, in local memory or in the store; an estimate where it
+// has very many blocks.  As above.
+uint64_t used_bytes(const Region& region) noexcept;
 
 }  // namespace hanare::pager

@@ -162,6 +162,9 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     const intercept::Space::Figures figures = space.figures();
     row.far_bytes = figures.far_bytes;
     raise(row.far_bytes_peak, own_peak(figures));
+    // What has no attendant tells of itself now and then; but frames stay, once there are some.
+    row.used_bytes = figures.used_bytes;
+    raise(row.used_bytes_peak, std::max(figures.used_bytes, counters.frame_bytes));
     row.local_bytes = counters.resident_bytes;
     raise(row.local_bytes_peak, counters.resident_bytes);
     row.budget_bytes = counters.budget_bytes;

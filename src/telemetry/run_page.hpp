@@ -17,6 +17,8 @@ namespace hanare::telemetry {
 #define HANARE_RUN_FIGURE_MAP(XX)                                                 \
     XX(far_bytes, "memory that Hanare keeps for the program, wherever it lies")   \
     XX(far_bytes_peak, "the most that this was")                                  \
+    XX(used_bytes, "of it, what the program has ever used")                       \
+    XX(used_bytes_peak, "the most that this was, ten times a second")             \
     XX(local_bytes, "of it, in local memory")                                     \
     XX(local_bytes_peak, "the most that this was")                                \
     XX(budget_bytes, "what may be in local memory")                               \
@@ -90,7 +92,7 @@ struct RunChild {
 };
 
 struct RunPage {
-    static constexpr uint64_t kMagic = 0x34454741504e5552;  // "RUNPAGE4"
+    static constexpr uint64_t kMagic = 0x35454741504e5552;  // "RUNPAGE5"
     static constexpr size_t kRows = 256;
     static constexpr size_t kChildren = 64;
 

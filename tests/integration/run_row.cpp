@@ -25,6 +25,8 @@ void fill(RunPage& page, RunRow& row, const char* text) {
     for (size_t i = 0; i < sizeof name; ++i) row.command[i] = name[i];
     row.far_bytes = far;
     row.far_bytes_peak = far;
+    row.used_bytes = far;
+    row.used_bytes_peak = far;
     row.local_bytes = local;
     row.local_bytes_peak = local;
     row.budget_bytes = page.budget_bytes;

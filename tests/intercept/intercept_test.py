@@ -123,6 +123,27 @@ class Programs(unittest.TestCase):
                 self.assertGreater(totals["far_bytes_peak"], 30 * MIB)
                 self.assertGreater(totals["sufficient_local_bytes"], 30 * MIB)
 
+    def test_how_much_would_have_been_enough(self):
+        # Of what it maps the program uses a part.
+        program = """
+import mmap
+memory = mmap.mmap(-1, 900 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for turn in range(6):
+    for page in range(0, 60 << 20, 4096):
+        memory[page] = turn
+"""
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            stats = os.path.join(place, "stats.json")
+            result = run([HANARE, "run", "--local", "24M", "--store", f"file:{place}", "--stats",
+                          stats, sys.executable, "-S", "-c", program], place)
+            self.assertEqual(result[0], 0, result[2])
+            totals = json.loads(pathlib.Path(stats).read_text("utf-8"))["totals"]
+        self.assertGreaterEqual(totals["far_bytes_peak"], 900 * MIB)
+        self.assertGreaterEqual(totals["used_bytes_peak"], 59 * MIB)
+        self.assertLess(totals["used_bytes_peak"], 80 * MIB)
+        self.assertGreater(totals["sufficient_local_bytes"], 60 * MIB)
+        self.assertLess(totals["sufficient_local_bytes"], 90 * MIB)
+
     def test_thread_where_one_is_of_use_only(self):
         program = ("import os; memory = b'x' * (40 << 20); {} "
                    "print(len(os.listdir('/proc/self/task')))")
@@ -234,6 +255,9 @@ print(good, check(1))
 
     def test_mappings(self):
         self.compare("mappings")
+
+    def test_run_time_that_asks_for_addresses(self):
+        self.compare("reserving")
 
     def test_breaks(self):
         self.compare("breaks")

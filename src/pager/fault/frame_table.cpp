@@ -60,7 +60,9 @@ void FrameTable::adjust_region(FrameClass& frame_class, int64_t blocks,
                                int64_t table_bytes) noexcept {
     {
         const sys::LockGuard guard(lock_);
-        metadata_bytes_ += static_cast<uint64_t>(table_bytes);
+        metadata_bytes_ -= std::min(adopted_table_bytes_, adopted_tables_max_);
+        adopted_table_bytes_ += static_cast<uint64_t>(table_bytes);
+        metadata_bytes_ += std::min(adopted_table_bytes_, adopted_tables_max_);
         frame_class.blocks += static_cast<uint64_t>(blocks);
     }
     if (table_bytes < 0) note_progress();

@@ -42,7 +42,10 @@ public:
     // The budget is for frames, their descriptors and the tables of regions.
     // `inherited`: children of fork go on with it.
     FrameTable(uint64_t budget_bytes, Replacement replacement, bool inherited = false)
-        : budget_bytes_(budget_bytes), replacement_(replacement), inherited_(inherited) {}
+        : budget_bytes_(budget_bytes),
+          adopted_tables_max_(budget_bytes / 4),
+          replacement_(replacement),
+          inherited_(inherited) {}
 
     Replacement replacement() const noexcept { return replacement_; }
 
@@ -61,7 +64,9 @@ public:
     Result<void> charge_region(FrameClass& frame_class, uint64_t blocks, uint64_t table_bytes);
     void refund_region(FrameClass& frame_class, uint64_t blocks, uint64_t table_bytes) noexcept;
 
-    // The same for a region whose size changes while it is in use; never refused.
+    // The same for memory that a program maps and unmaps; never refused.  Of these tables a quarter
+    // of the budget counts at most: who maps so much more than there is memory uses little of it,
+    // and pages of tables that nobody uses are not there.
     void adjust_region(FrameClass& frame_class, int64_t blocks, int64_t table_bytes) noexcept;
     // What the budget is from now on; never more than it was at first.  Afterwards excess_bytes()
     // may be positive.
@@ -245,11 +250,14 @@ private:
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
     uint64_t budget_bytes_;  // changed under lock_ (set_budget)
+    const uint64_t adopted_tables_max_;
     const Replacement replacement_;
     const bool inherited_;
 
     sys::RankedLock lock_{sys::LockRank::kFrames};
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t adopted_table_bytes_ HANARE_GUARDED_BY(lock_) =
+        0;                                               // at most adopted_tables_max_ count
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
