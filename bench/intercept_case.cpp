@@ -2,6 +2,7 @@
 #include "bench/intercept_case.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -56,6 +57,11 @@ bool InterceptWork::State::call(std::string_view name) const {
     std::byte local[kSmallBytes];
     if (name == "getppid") return getppid() > 0;
     if (name == "read") return read_into(local, 1);
+    if (name == "access") return access("/", F_OK) == 0;
+    if (name == "poll") {
+        pollfd polled = {.fd = zeros.number(), .events = POLLIN, .revents = 0};
+        return poll(&polled, 1, 0) == 1;
+    }
     if (name == "clock") {
         timespec time = {};
         return clock_gettime(CLOCK_MONOTONIC, &time) == 0 && time.tv_sec > 0;
@@ -95,6 +101,8 @@ const std::vector<InterceptCase>& intercept_cases() {
     static const std::vector<InterceptCase> cases = {
         {"getppid", "a system call without memory", Unit::kPerCall, 10, 5},
         {"read", "read of 1 byte into the stack", Unit::kPerCall, 10, 5},
+        {"access", "access of a path in the program", Unit::kPerCall, 10, 5},
+        {"poll", "poll of one file, with a struct on the stack", Unit::kPerCall, 10, 5},
         {"clock", "clock_gettime, which is no system call", Unit::kPerCall, 10, 5},
         {"far_read", "read of 1 byte into far memory", Unit::kPerCall, 40, 20},
         {"far_read_4k", "read of 4 KiB into far memory", Unit::kPerCall, 40, 20},

@@ -18,7 +18,7 @@ std::atomic<bool> has_failed{false};
 }  // namespace
 
 Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uint32_t> numbers,
-                                  std::span<const uint32_t> of_buffers) {
+                                  std::span<const AddressedCall> addressed) {
     for (const uint32_t number : numbers) {
         if (number >= kSystemCallNumbers) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system call has the number %u", number);
@@ -28,7 +28,7 @@ Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uin
     if (taken.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "system calls are intercepted already");
     }
-    set_handler(handler, numbers, of_buffers);
+    set_handler(handler, numbers, addressed);
     return {};
 }
 

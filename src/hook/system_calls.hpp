@@ -27,11 +27,11 @@ struct RewriteReport {
 // `handler` is called instead of the system calls with these numbers (of the x86-64 table, below
 // 512), in every thread, once they are caught.  Once per process.
 //
-// `of_buffers`: those of them with one address only, in the second argument, of at most 4 GiB.
-// `handler` gets these only when the address, or the stack pointer, is near memory that it cares
-// for, and perhaps when it is not.
+// `addressed`: those of them that concern `handler` only for the memory at these arguments, 4 GiB
+// at most of each, or for the stack.  It gets them only when such an address, or the stack pointer,
+// is near memory that it cares for, and perhaps when none is.
 Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uint32_t> numbers,
-                                  std::span<const uint32_t> of_buffers = {});
+                                  std::span<const AddressedCall> addressed = {});
 
 // From now on they are caught; afterwards it does nothing.  Other threads than the calling one,
 // which may be in a handler of such a call, are stopped for a moment.  NOT_SUPPORTED, then

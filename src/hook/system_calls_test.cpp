@@ -148,14 +148,14 @@ TEST_F(SystemCallsTest, KeepRegistersAndFlags) {
     }
 }
 
-TEST_F(SystemCallsTest, OfBuffersArriveWhereTheHandlerCares) {
+TEST_F(SystemCallsTest, WithAddressesArriveWhereTheHandlerCares) {
     EXPECT_EQ(run_in_child([] {
                   const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
                   constexpr size_t kBytes = 8192;
                   void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                   HOOK_CHECK(zeros >= 0 && memory != MAP_FAILED);
-                  HOOK_CHECK(intercept(count_only, {SYS_read, SYS_getppid}, {SYS_read}));
+                  HOOK_CHECK(intercept(count_only, {SYS_read, SYS_getppid}, {{SYS_read, 0b10}}));
                   HOOK_CHECK(read(zeros, memory, kBytes) == kBytes && calls == 0);
                   getppid();
                   HOOK_CHECK(calls == 1);
@@ -168,6 +168,46 @@ TEST_F(SystemCallsTest, OfBuffersArriveWhereTheHandlerCares) {
                   const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
                   note_handlers_memory(stack - 4096, stack);
                   HOOK_CHECK(read(zeros, nullptr, 0) == 0 && calls == 3);
+                  return std::string();
+              }),
+              "");
+}
+
+TEST_F(SystemCallsTest, ArriveForMemoryAtTheirAddressesOnly) {
+    EXPECT_EQ(run_in_child([] {
+                  // By argument whether it is an address: always asked for, or not; else it may be.
+                  struct Case {
+                      AddressedCall call;
+                      std::string asked;
+                  };
+                  const Case cases[] = {
+                      {{SYS_getppid, 0b000010}, "-+----"}, {{SYS_getpid, 0b000001}, "+?----"},
+                      {{SYS_getuid, 0b000011}, "++----"},  {{SYS_geteuid, 0b000110}, "?++---"},
+                      {{SYS_getgid, 0b001000}, "???+??"},  {{SYS_getegid, 0b010001}, "+???+?"},
+                      {{SYS_gettid, 0b100000}, "?????+"},
+                  };
+                  std::vector<uint32_t> numbers;
+                  std::vector<AddressedCall> addressed;
+                  for (const Case& each : cases) {
+                      numbers.push_back(each.call.number);
+                      addressed.push_back(each.call);
+                  }
+                  HOOK_CHECK(intercept(count_only, numbers, addressed));
+                  // Where nothing is mapped; the stack and other memory are far from it.
+                  constexpr uintptr_t kMemory = 0x1234'0000'1000;
+                  note_handlers_memory(kMemory, kMemory + 4096);
+                  for (const Case& each : cases) {
+                      for (size_t i = 0; i < each.asked.size(); ++i) {
+                          uint64_t a[6] = {1, ~0UL, 0, 4096, 2, 3};
+                          a[i] = kMemory;
+                          calls = 0;
+                          syscall(each.call.number, a[0], a[1], a[2], a[3], a[4], a[5]);
+                          HOOK_CHECK(each.asked[i] == '?' || calls == (each.asked[i] == '+'));
+                      }
+                      calls = 0;
+                      syscall(each.call.number, 1, ~0UL, 0, 4096, 2, 3);
+                      HOOK_CHECK(calls == 0);
+                  }
                   return std::string();
               }),
               "");

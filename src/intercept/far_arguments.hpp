@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hook/rewrite/system_call.hpp"
+#include "intercept/arguments.hpp"
 #include "intercept/far_memory.hpp"
 
 namespace hanare::intercept {
@@ -24,5 +25,7 @@ hook::Verdict handle_arguments(hook::SystemCall& call);
 
 // Numbers of the calls that have addresses among their arguments.
 std::vector<uint32_t> calls_with_addresses();
+// Which arguments are addresses, a bit for each; none where what lies there may hold more of them.
+uint8_t direct_addresses(const SystemCallArguments& row) noexcept;
 
 }  // namespace hanare::intercept

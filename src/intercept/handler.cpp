@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 
@@ -237,6 +238,53 @@ Verdict handle_mincore(SystemCall& call) {
     return handle_arguments(call);
 }
 
+// It would bring all addresses that are set aside into memory.
+Verdict refuse_to_lock(SystemCall& call) {
+    call.finish(-EPERM);
+    return Verdict::kDone;
+}
+
+// Their transfers go on when the call is over.  Programs have another way.
+Verdict refuse_transfers(SystemCall& call) {
+    call.finish(-ENOSYS);
+    return Verdict::kDone;
+}
+
+Verdict handle_action(SystemCall& call) {
+    if (!changes_fault_action(call)) return handle_arguments(call);
+    call.finish(0);
+    return Verdict::kDone;
+}
+
+// By number, of calls for which more is done than handle_arguments() does; null: of all others.
+using Handlers = std::array<hook::SystemCallHandler, kSystemCallsMax>;
+
+constexpr Handlers make_handlers() {
+    Handlers handlers = {};
+    for (const uint32_t number :
+         {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_pkey_mprotect, SYS_mremap, SYS_madvise,
+          SYS_mlock, SYS_mlock2, SYS_munlock, SYS_msync, SYS_mbind}) {
+        handlers[number] = handle_memory;
+    }
+    handlers[SYS_mincore] = handle_mincore;
+    handlers[SYS_mlockall] = refuse_to_lock;
+    handlers[SYS_io_uring_setup] = handlers[SYS_io_setup] = refuse_transfers;
+    handlers[SYS_rt_sigaction] = handle_action;
+    handlers[SYS_rt_sigprocmask] = handle_mask;
+    handlers[SYS_sigaltstack] = handle_signal_stack;
+    for (const uint32_t number : {SYS_close, SYS_close_range, SYS_dup2, SYS_dup3}) {
+        handlers[number] = handle_close;
+    }
+    for (const uint32_t number : {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
+                                  SYS_setresgid, SYS_setgroups, SYS_capset}) {
+        handlers[number] = handle_identity;
+    }
+    handlers[SYS_fork] = handlers[SYS_clone] = handlers[SYS_clone3] = handle_fork;
+    return handlers;
+}
+
+constexpr Handlers kHandlers = make_handlers();
+
 // Apart from what is usual, which then needs no stack frame for all this.
 [[gnu::noinline]] Verdict handle_any(SystemCall& call) {
     const Verdict verdict = buffer_calls.answer<BufferCalls::Cases::kAll>(*the_space, call);
@@ -245,52 +293,8 @@ Verdict handle_mincore(SystemCall& call) {
     if (the_space->contains(reinterpret_cast<uintptr_t>(call.stack))) {
         hook::hanare_hook_with_vector_registers(keep_stack, call.stack);
     }
-    switch (call.number) {
-        case SYS_brk:
-        case SYS_mmap:
-        case SYS_munmap:
-        case SYS_mprotect:
-        case SYS_pkey_mprotect:
-        case SYS_mremap:
-        case SYS_madvise:
-        case SYS_mlock:
-        case SYS_mlock2:
-        case SYS_munlock:
-        case SYS_msync:
-        case SYS_mbind: return handle_memory(call);
-        case SYS_mincore: return handle_mincore(call);
-        case SYS_mlockall:
-            // It would bring all addresses that are set aside into memory.
-            call.finish(-EPERM);
-            return Verdict::kDone;
-        case SYS_io_uring_setup:
-        case SYS_io_setup:
-            // Their transfers go on when the call is over.  Programs have another way.
-            call.finish(-ENOSYS);
-            return Verdict::kDone;
-        case SYS_rt_sigaction:
-            if (!changes_fault_action(call)) return handle_arguments(call);
-            call.finish(0);
-            return Verdict::kDone;
-        case SYS_rt_sigprocmask: return handle_mask(call);
-        case SYS_sigaltstack: return handle_signal_stack(call);
-        case SYS_close:
-        case SYS_close_range:
-        case SYS_dup2:
-        case SYS_dup3: return handle_close(call);
-        case SYS_setuid:
-        case SYS_setgid:
-        case SYS_setreuid:
-        case SYS_setregid:
-        case SYS_setresuid:
-        case SYS_setresgid:
-        case SYS_setgroups:
-        case SYS_capset: return handle_identity(call);
-        case SYS_fork:
-        case SYS_clone:
-        case SYS_clone3: return handle_fork(call);
-        default: return handle_arguments(call);
-    }
+    const hook::SystemCallHandler handler = kHandlers[call.number];
+    return handler != nullptr ? handler(call) : handle_arguments(call);
 }
 
 }  // namespace
@@ -301,6 +305,8 @@ void set_space(Space& space) noexcept {
 }
 
 Space* space() noexcept { return the_space; }
+
+bool is_handled_apart(uint32_t number) noexcept { return kHandlers[number] != nullptr; }
 
 void add_buffer_call(const SystemCallArguments& row) noexcept { buffer_calls.add(row); }
 

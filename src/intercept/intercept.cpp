@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/intercept.hpp"
 
-#include <algorithm>
 #include <csignal>
 #include <new>
 #include <vector>
 
-#include <sys/syscall.h>
-
-#include "base/units.hpp"
 #include "intercept/arguments.hpp"
 #include "intercept/buffer_call.hpp"
 #include "intercept/far_arguments.hpp"
@@ -24,27 +20,26 @@ namespace {
 // Those with addresses, and those that make or change memory.
 std::vector<uint32_t> wanted_calls() {
     std::vector<uint32_t> numbers = calls_with_addresses();
-    for (const uint32_t number :
-         {SYS_brk,      SYS_mmap,      SYS_munmap,    SYS_mprotect,  SYS_pkey_mprotect,
-          SYS_mremap,   SYS_madvise,   SYS_mlock,     SYS_mlock2,    SYS_munlock,
-          SYS_msync,    SYS_mlockall,  SYS_fork,      SYS_close,     SYS_close_range,
-          SYS_dup2,     SYS_dup3,      SYS_setuid,    SYS_setgid,    SYS_setreuid,
-          SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setgroups, SYS_capset}) {
-        if (arguments_of(number).pointers().empty()) numbers.push_back(number);
+    for (uint32_t number = 0; number < kSystemCallsMax; ++number) {
+        if (is_handled_apart(number) && arguments_of(number).pointers().empty()) {
+            numbers.push_back(number);
+        }
     }
     return numbers;
 }
 
-// Those that need nothing done unless the buffer or the stack is far memory.
-std::vector<uint32_t> buffer_calls() {
-    std::vector<uint32_t> numbers;
+// Those that need nothing done unless memory at their arguments, or the stack, is far.
+std::vector<hook::AddressedCall> addressed_calls() {
+    std::vector<hook::AddressedCall> calls;
     for (const uint32_t number : calls_with_addresses()) {
+        if (is_handled_apart(number)) continue;
         const SystemCallArguments& row = arguments_of(number);
-        if (!BufferCalls::are(row) || number == SYS_io_setup) continue;  // which is refused
-        add_buffer_call(row);
-        numbers.push_back(number);
+        if (BufferCalls::are(row)) add_buffer_call(row);
+        if (const uint8_t arguments = direct_addresses(row); arguments != 0) {
+            calls.push_back({number, arguments});
+        }
     }
-    return numbers;
+    return calls;
 }
 
 }  // namespace
@@ -61,7 +56,7 @@ Result<void> begin(const SpaceOptions& options) {
     divide_local_memory(options.pool.local_bytes);
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
-    HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), buffer_calls()));
+    HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), addressed_calls()));
     made->adopt_static_memory();
     return {};
 }

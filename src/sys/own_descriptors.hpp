@@ -20,6 +20,9 @@ public:
 
     void add(int number) noexcept {
         if (!is_on() || number < 0) return;
+        int lowest = lowest_.load();
+        while (number < lowest && !lowest_.compare_exchange_weak(lowest, number)) {
+        }
         for (std::atomic<int>& entry : entries_) {
             int free = 0;
             if (entry.compare_exchange_strong(free, number + 1)) return;
@@ -33,6 +36,7 @@ public:
         }
     }
     bool contain(int number) const noexcept {
+        if (number < lowest_.load(std::memory_order_relaxed)) return false;  // as most are
         for (const std::atomic<int>& entry : entries_) {
             if (entry.load(std::memory_order_relaxed) == number + 1) return true;
         }
@@ -50,6 +54,7 @@ public:
 
 private:
     std::atomic<bool> on_{false};
+    std::atomic<int> lowest_{__INT_MAX__};        // that was ever added
     std::array<std::atomic<int>, 64> entries_{};  // one more than the number; 0: free
 };
 

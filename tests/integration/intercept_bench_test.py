@@ -14,9 +14,9 @@ import support
 
 HANARE = os.environ["HANARE_BINARY"]
 FIELDS = {"bench", "case", "system", "metric", "unit", "median", "min", "max", "runs", "params"}
-CASES = {"getppid": "ns", "read": "ns", "clock": "ns", "far_read": "ns", "far_read_4k": "ns",
-         "far_struct": "ns", "compute": "%", "copy": "%", "start": "us",
-         "start_spread": "us"}
+CASES = {"getppid": "ns", "read": "ns", "access": "ns", "poll": "ns", "clock": "ns",
+         "far_read": "ns", "far_read_4k": "ns", "far_struct": "ns", "compute": "%", "copy": "%",
+         "start": "us", "start_spread": "us"}
 
 
 class InterceptBench(support.InOwnPlace):

@@ -26,6 +26,17 @@ constexpr uint64_t kAnonymous = 0x20;
 
 bool is_error(uint64_t result) noexcept { return result > -4096UL; }
 
+// Where the handler is asked for memory at these arguments: what is looked at besides may be left
+// over in a register, and then costs time.
+Wanted wanted_at(uint8_t arguments) noexcept {
+    constexpr uint8_t kSecond = 0b10;
+    constexpr uint8_t kFirstTwo = 0b11;
+    constexpr uint8_t kFirstThree = 0b111;
+    if ((arguments & ~kSecond) == 0) return Wanted::kWhereSecondIs;
+    if ((arguments & ~kFirstTwo) == 0) return Wanted::kWhereFirstTwoAre;
+    return (arguments & ~kFirstThree) == 0 ? Wanted::kWhereFirstThreeAre : Wanted::kWhereAnyIs;
+}
+
 void rewrite_what_was_mapped(void* context) {
     const auto& call = *static_cast<const SystemCall*>(context);
     rewrite_mapped_code(reinterpret_cast<uint8_t*>(call.number), call.arguments[1],
@@ -73,7 +84,7 @@ void make_system_call(SystemCall& call) {
 }
 
 void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
-                 std::span<const uint32_t> of_buffers) noexcept {
+                 std::span<const AddressedCall> addressed) noexcept {
     const auto want = [](uint32_t number, Wanted wanted) {
         hanare_hook_wanted[number] = static_cast<uint8_t>(wanted);
     };
@@ -81,7 +92,7 @@ void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
         wanted_by_handler[number] = true;
         want(number, Wanted::kAlways);
     }
-    for (const uint32_t number : of_buffers) want(number, Wanted::kWhereMemoryIs);
+    for (const AddressedCall& call : addressed) want(call.number, wanted_at(call.arguments));
     handler.store(function, std::memory_order_release);
     want(SYS_mmap, Wanted::kAlways);
     want(SYS_munmap, Wanted::kAlways);
@@ -123,7 +134,7 @@ namespace {
 
 extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
     if (call->number < kSystemCallNumbers &&
-        hanare_hook_wanted[call->number] == static_cast<uint8_t>(Wanted::kWhereMemoryIs)) {
+        hanare_hook_wanted[call->number] >= static_cast<uint8_t>(Wanted::kWhereSecondIs)) {
         return handler.load(std::memory_order_acquire)(*call);
     }
     return dispatch_any(call);

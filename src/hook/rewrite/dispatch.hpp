@@ -8,9 +8,10 @@
 
 namespace hanare::hook {
 
-// Before any site is rewritten.  Numbers are below kSystemCallNumbers; `of_buffers` are among them.
+// Before any site is rewritten.  Numbers are below kSystemCallNumbers; those of `addressed` are
+// among them.
 void set_handler(SystemCallHandler handler, std::span<const uint32_t> numbers,
-                 std::span<const uint32_t> of_buffers) noexcept;
+                 std::span<const AddressedCall> addressed) noexcept;
 
 // As the program made it, or as the handler answers it; its number becomes the result.
 void make_system_call(SystemCall& call);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the stubs of rewritten system calls enter Hanare.  Of a system call nobody asked for it
-// costs the table look-up; of one whose handler is asked for some memory only, another for the
-// buffer and one for the stack.
+// costs the table look-up; of one whose handler is asked for some memory only, another for each of
+// its addresses and one for the stack.
 //
 // On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
 // destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
@@ -29,7 +29,11 @@ static_assert(sizeof(SystemCall) == 104 && offsetof(SystemCall, arguments) == 8 
               offsetof(SystemCall, caller) == 56 && offsetof(SystemCall, stack) == 64 &&
               offsetof(SystemCall, cleared) == 72 && offsetof(SystemCall, watched) == 80 &&
               offsetof(SystemCall, after) == 88);
-static_assert(static_cast<int>(Wanted::kWhereMemoryIs) == 2 &&
+static_assert(static_cast<int>(Wanted::kAlways) == 1 &&
+              static_cast<int>(Wanted::kWhereSecondIs) == 2 &&
+              static_cast<int>(Wanted::kWhereFirstTwoAre) == 3 &&
+              static_cast<int>(Wanted::kWhereFirstThreeAre) == 4 &&
+              static_cast<int>(Wanted::kWhereAnyIs) == 5 &&
               static_cast<int>(Verdict::kNative) == 1 &&
               static_cast<int>(Verdict::kThenAfter) == 2 && kPlaceBytes == uint64_t{1} << 32);
 static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x10000 &&
@@ -52,6 +56,15 @@ asm(R"(
     movq    48(%rsp), %r9
     .endm
 
+    .macro  look_at register            # bits 32 to 47; changes no flags
+    movq    \register, -8(%rsp)
+    movzwl  -4(%rsp), %ecx
+    movzbl  (%r11,%rcx), %ecx
+    jrcxz   9f
+    jmp     2b
+9:
+    .endm
+
     .pushsection .text
     .balign 64
     .globl  hanare_hook_entry
@@ -65,24 +78,31 @@ hanare_hook_entry:
     leaq    hanare_hook_wanted(%rip), %r11
     movzbl  (%r11,%rcx), %ecx           # changes no flags, as all up to where they are saved
     jrcxz   1f
-    leaq    -2(%rcx), %rcx
-    jrcxz   3f
-    jmp     2f
-3:  movq    %rsi, -8(%rsp)              # bits 32 to 47 of the buffer's address
-    movq    %rsp, -16(%rsp)
-    movzwl  -4(%rsp), %ecx
     leaq    hanare_hook_places(%rip), %r11
-    movzbl  (%r11,%rcx), %ecx
+    leaq    -1(%rcx), %rcx
+    jrcxz   2f
+    leaq    -1(%rcx), %rcx
+    jrcxz   3f
+    leaq    -1(%rcx), %rcx
     jrcxz   4f
-    jmp     2f
-4:  movzwl  -12(%rsp), %ecx             # and of the stack pointer
-    movzbl  (%r11,%rcx), %ecx
-    jrcxz   1f
-    jmp     2f
+    leaq    -1(%rcx), %rcx
+    jrcxz   5f
+    jmp     6f
 1:  ret     $128
 2:  movq    (%rsp), %r11
     leaq    hanare_hook_ask(%rip), %rcx
     ret     $128
+3:  look_at %rsi
+    look_at %rsp
+    ret     $128
+4:  look_at %rdi
+    jmp     3b
+5:  look_at %rdx
+    jmp     4b
+6:  look_at %r10
+    look_at %r8
+    look_at %r9
+    jmp     5b
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry
 
@@ -166,6 +186,7 @@ hanare_hook_ask:
     .cfi_endproc
     .size   hanare_hook_ask, . - hanare_hook_ask
     .purgem load_arguments
+    .purgem look_at
 
     .balign 16
     .globl  hanare_hook_with_vector_registers

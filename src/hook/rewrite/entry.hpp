@@ -22,7 +22,11 @@ inline constexpr size_t kPlaces = 0x10000;
 enum class Wanted : uint8_t {
     kNot = 0,
     kAlways = 1,
-    kWhereMemoryIs = 2,  // that the handler cares for, at the second argument or the stack pointer
+    // Where there is memory that the handler cares for: at the stack pointer, or
+    kWhereSecondIs = 2,       // at the second argument,
+    kWhereFirstTwoAre = 3,    // at the first one or the second,
+    kWhereFirstThreeAre = 4,  // at one of the first three,
+    kWhereAnyIs = 5,          // at any of the six.
 };
 
 extern "C" {

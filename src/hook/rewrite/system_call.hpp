@@ -32,6 +32,12 @@ enum class Verdict : uint64_t {
     kThenAfter = 2,
 };
 
+// A system call, and which of its arguments, a bit for each, are addresses.
+struct AddressedCall {
+    uint32_t number = 0;
+    uint8_t arguments = 0;
+};
+
 // Called in the calling thread, on its stack, 128 bytes and a few words below its stack pointer;
 // with signals as the program has them, so it may be interrupted, left by longjmp, or be unwound by
 // a cancellation.  The program expects its vector registers unchanged: handlers are compiled with
