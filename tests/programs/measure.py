@@ -210,7 +210,8 @@ class Measurement:
         self._take("swap", outcome, found)
 
     def _timeout_s(self):
-        return max(TIMEOUT_S_MIN, self.settings.patience * self.row.time_s("plain"))
+        patience = self.settings.patience * self.program.patience
+        return max(TIMEOUT_S_MIN, patience * self.row.time_s("plain"))
 
     def _directory(self, what):
         return self.settings.work / f"run-{os.getpid()}" / f"{self.program.name}-{what}"

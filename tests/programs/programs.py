@@ -30,6 +30,7 @@ class Program:
                and None where the program does not belong to the quick third
     output:    whether the standard output is a result
     files:     results beside it: patterns of names in the working directory
+    patience:  how many times longer than others it may take before it is given up
     digests:   for results that are not the same bytes each time: name, and a function from the
                working directory to a text
     remark:    what a reader of the table should know
@@ -48,6 +49,7 @@ class Program:
     files: tuple = ()
     digests: dict = dataclasses.field(default_factory=dict)
     environment: dict = dataclasses.field(default_factory=dict)
+    patience: float = 1
     remark: str = ""
 
     def missing(self, has_module):
@@ -134,7 +136,7 @@ PROGRAMS = (
             script("pool", "{numbers}", ()), full={"numbers": 72 << 20},
             quick={"numbers": 24 << 20}),
     Program("python", "CPython: dictionaries, lists, strings", script("objects", "{rows}", ()),
-            full={"rows": 1_700_000}),
+            full={"rows": 1_200_000}, patience=2),
     Program("octave", "Octave: matrices of whole numbers, sort, file",
             (step("octave-cli --no-gui --norc --no-history {workloads}/matrices.m {order}"),),
             debian=("octave",), commands=("octave-cli",), full={"order": 4500}),
