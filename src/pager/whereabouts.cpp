@@ -60,7 +60,7 @@ uint64_t note_whereabouts(const Region& region, std::span<std::atomic<uint8_t>> 
 }
 
 uint64_t used_bytes(const Region& region) noexcept {
-    constexpr uint64_t kBlocksMax = 65536;  // that are looked at
+    constexpr uint64_t kBlocksMax = 8192;  // that are looked at
     const uint64_t blocks = region.used_blocks.load(std::memory_order_relaxed);
     const uint64_t step = std::max<uint64_t>((blocks + kBlocksMax - 1) / kBlocksMax, 1);
     uint64_t kept = 0;
