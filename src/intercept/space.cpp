@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 #include "base/units.hpp"
 #include "hook/system_calls.hpp"
@@ -23,9 +24,9 @@ namespace {
 
 // Addresses for mappings, and behind the break: as much as the system lets us have, down to the
 // least that is of use.  Some run times (GHC's) reserve a tebibyte and more for all that they may
-// ever need: then twice what was asked for, up to a point; what is larger is the kernel's.
-constexpr uint64_t kMappingBytesMax = uint64_t{1} << 40;
-constexpr uint64_t kReservedBytesMax = uint64_t{1} << 42;
+// ever need; what is larger is the kernel's.
+constexpr uint64_t kMappingBytesMax = uint64_t{1} << 42;
+constexpr uint64_t kReservedBytesMax = kMappingBytesMax / 2;
 constexpr uint64_t kHeapBytesMax = uint64_t{1} << 38;
 constexpr uint64_t kAreaBytesMin = 64 * kMiB;
 // Of the addresses that `ulimit -v` leaves: the program needs some for files and threads, too.
@@ -178,8 +179,7 @@ void Space::open_mappings() {
     const uint64_t alignment = area_alignment();
     // What does not hold what the program has asked for would only take its addresses away.
     const uint64_t least = std::max(kAreaBytesMin, round_up(asked_bytes_, alignment));
-    const uint64_t most = std::max(kMappingBytesMax, round_up(2 * asked_bytes_, alignment));
-    uint64_t bytes = area_bytes_max(most, alignment);
+    uint64_t bytes = area_bytes_max(kMappingBytesMax, alignment);
     for (; bytes >= least; bytes = round_down(bytes / 2, alignment)) {
         auto range = sys::Mapping::reserve(bytes, alignment);
         if (range && adopt(kMappings, std::move(*range))) return;
@@ -239,11 +239,26 @@ int64_t Space::mmap(uintptr_t address, size_t bytes, int protection, int flags, 
         return kKernelAnswers;
     }
     const Lock guard(*this);
+    const bool is_reservation = protection == PROT_NONE;
+    const bool is_wished_for = is_reservation && address != 0;
+    if (is_wished_for && wishes_count_) return kKernelAnswers;
     // What is reserved now may become usable later, and must be ours then.
     if (!has_asked_for(bytes) || !areas_[kMappings]) return kKernelAnswers;
     const int64_t mapped = areas_[kMappings]->map(
-        page_up(bytes), protection == PROT_NONE ? RangeKind::kReserved : RangeKind::kUsable);
-    return mapped == -ENOMEM ? kKernelAnswers : mapped;
+        page_up(bytes), is_reservation ? RangeKind::kReserved : RangeKind::kUsable);
+    if (mapped == -ENOMEM) return kKernelAnswers;
+    const auto begin = static_cast<uintptr_t>(mapped);
+    misplaced_ =
+        is_wished_for ? Range{begin, begin + page_up(bytes), RangeKind::kReserved} : Range{};
+    return mapped;
+}
+
+// Who gives back what was reserved elsewhere than wished for will try other places until one is
+// right (OpenJDK's ZGC): the kernel has what is wished for, where it is free.
+void Space::note_rejected(uintptr_t begin, uintptr_t end) {
+    const Range misplaced = std::exchange(misplaced_, {});
+    if (misplaced.end != 0 && misplaced.begin == begin && misplaced.end == end)
+        wishes_count_ = true;
 }
 
 int64_t Space::map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,
@@ -282,6 +297,7 @@ int64_t Space::munmap(uintptr_t address, size_t bytes) {
     if (address % kOsPageBytes != 0 || bytes == 0 || end < address) return kKernelAnswers;
     if (!overlaps(address, end)) return kKernelAnswers;
     const Lock guard(*this);
+    note_rejected(address, end);
     uintptr_t outside = address;
     for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
         if (outside < from) sys::raw::munmap(pointer(outside), from - outside);

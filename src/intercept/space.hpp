@@ -152,6 +152,7 @@ private:
     void look_for_shortage() HANARE_REQUIRES(lock_);
     Result<Area*> adopt(AreaIndex index, sys::Mapping range) HANARE_REQUIRES(lock_);
     bool has_asked_for(uint64_t bytes) HANARE_REQUIRES(lock_);
+    void note_rejected(uintptr_t begin, uintptr_t end) HANARE_REQUIRES(lock_);
     int64_t map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,
                       int64_t offset) HANARE_REQUIRES(lock_);
     int64_t grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_t new_bytes, int flags,
@@ -188,6 +189,9 @@ private:
     std::atomic<uint64_t> plain_bytes_{0};  // that came since, and are not adopted
     bool failed_ HANARE_GUARDED_BY(lock_) = false;
     uint64_t asked_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    // What was reserved last, for a program that had wished for another place; empty: nothing.
+    Range misplaced_ HANARE_GUARDED_BY(lock_) = {};
+    bool wishes_count_ HANARE_GUARDED_BY(lock_) = false;
     const uintptr_t first_break_;
     uintptr_t break_ HANARE_GUARDED_BY(lock_);
     uintptr_t kernel_break_ HANARE_GUARDED_BY(lock_) = 0;  // where the heap's area begins

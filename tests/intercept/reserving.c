@@ -2,7 +2,8 @@
 //
 // Run times that ask for more addresses than there is memory: for the highest break that they can
 // have, from what nobody gives downwards (GCL), and for a tebibyte and a bit, of which they cut off
-// what is not aligned, and use and give back pieces (GHC).
+// what is not aligned, and use and give back pieces (GHC); for addresses that mean something, and
+// no others (ZGC).
 #include "far.h"
 
 #define RESERVED ((size_t)1 << 40)
@@ -26,6 +27,18 @@ static unsigned char* reserve(void) {
     if (before > 0) CHECK(munmap(begin, before) == 0);
     CHECK(munmap(begin + before + RESERVED, PIECE - before) == 0);
     return begin + before;
+}
+
+static void reserve_where_it_must_be(void) {
+    const size_t bytes = (size_t)8 << 30;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    for (uintptr_t wanted = (uintptr_t)1 << 42;; wanted += bytes) {
+        CHECK(wanted < (uintptr_t)1 << 43);
+        void* const begin = mmap((void*)wanted, bytes, PROT_NONE, flags, -1, 0);
+        CHECK(begin != MAP_FAILED);
+        if ((uintptr_t)begin == wanted) break;
+        CHECK(munmap(begin, bytes) == 0);
+    }
 }
 
 static void use(unsigned char* piece, uint64_t tag) {
@@ -61,6 +74,7 @@ int main(void) {
     for (uint64_t i = 0; i < PIECES; ++i) check(memory + i * PIECE, i << (i % 2 == 0 ? 40 : 32));
     check(last, 99);
     CHECK(munmap(memory, RESERVED) == 0);
+    reserve_where_it_must_be();
     puts("reserved, used and given back");
     return 0;
 }
