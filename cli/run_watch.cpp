@@ -171,8 +171,16 @@ void RunWatch::add_up() {
         std::max({totals_.local_bytes_peak, totals_.local_bytes, before.local_bytes_peak});
     // Everybody gets an equal part, so the largest process decides.
     const uint64_t blocks = std::max(totals_.used_bytes_peak, largest_bytes * live);
-    const uint64_t tables = blocks / 100 * kTablesPerCent + kTablesOfEachBytes * live;
-    totals_.sufficient_bytes = std::max(before.sufficient_bytes, blocks == 0 ? 0 : blocks + tables);
+    const auto with_tables = [live](uint64_t bytes) {
+        return bytes == 0 ? 0 : bytes + bytes / 100 * kTablesPerCent + kTablesOfEachBytes * live;
+    };
+    uint64_t sufficient = with_tables(blocks);
+    // Of a short life it is not known what was used.
+    const bool was_moved = totals_.read_bytes + totals_.written_bytes > 0;
+    if (was_moved && sufficient <= totals_.budget_bytes) {
+        sufficient = with_tables(totals_.far_bytes_peak);
+    }
+    totals_.sufficient_bytes = std::max(before.sufficient_bytes, sufficient);
 }
 
 void RunWatch::note_sample(double elapsed_s, bool is_last) {
