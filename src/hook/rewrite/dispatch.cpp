@@ -26,8 +26,7 @@ constexpr uint64_t kAnonymous = 0x20;
 
 bool is_error(uint64_t result) noexcept { return result > -4096UL; }
 
-// Where the handler is asked for memory at these arguments: what is looked at besides may be left
-// over in a register, and then costs time.
+// Looks at these arguments, and at others: what is left over there in a register costs time.
 Wanted wanted_at(uint8_t arguments) noexcept {
     constexpr uint8_t kSecond = 0b10;
     constexpr uint8_t kFirstTwo = 0b11;

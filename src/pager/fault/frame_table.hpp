@@ -256,8 +256,8 @@ private:
 
     sys::RankedLock lock_{sys::LockRank::kFrames};
     uint64_t metadata_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t adopted_table_bytes_ HANARE_GUARDED_BY(lock_) =
-        0;                                               // at most adopted_tables_max_ count
+    // In it, with adopted_tables_max_ at most.
+    uint64_t adopted_table_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
