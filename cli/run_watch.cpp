@@ -175,10 +175,11 @@ void RunWatch::add_up() {
         return bytes == 0 ? 0 : bytes + bytes / 100 * kTablesPerCent + kTablesOfEachBytes * live;
     };
     uint64_t sufficient = with_tables(blocks);
-    // Of a short life it is not known what was used.
-    const bool was_moved = totals_.read_bytes + totals_.written_bytes > 0;
-    if (was_moved && sufficient <= totals_.budget_bytes) {
-        sufficient = with_tables(totals_.far_bytes_peak);
+    // Of a short life it is not known what was used; what there was moved something.
+    constexpr uint64_t kMoreShare = 8;
+    if (totals_.read_bytes + totals_.written_bytes > 0) {
+        const uint64_t more = totals_.budget_bytes + totals_.budget_bytes / kMoreShare;
+        sufficient = std::max(sufficient, std::min(more, with_tables(totals_.far_bytes_peak)));
     }
     totals_.sufficient_bytes = std::max(before.sufficient_bytes, sufficient);
 }

@@ -27,6 +27,9 @@ namespace {
 // ever need; what is larger is the kernel's.
 constexpr uint64_t kMappingBytesMax = uint64_t{1} << 42;
 constexpr uint64_t kReservedBytesMax = kMappingBytesMax / 2;
+// Whoever wishes for the place of so much, or less, can do without (Go, V8, Java's compressed
+// oops), and uses it as a heap, which is to be far.
+constexpr uint64_t kHeapReservationMax = 32 * kGiB;
 constexpr uint64_t kHeapBytesMax = uint64_t{1} << 38;
 constexpr uint64_t kAreaBytesMin = 64 * kMiB;
 // Of the addresses that `ulimit -v` leaves: the program needs some for files and threads, too.
@@ -240,7 +243,7 @@ int64_t Space::mmap(uintptr_t address, size_t bytes, int protection, int flags, 
     }
     const Lock guard(*this);
     const bool is_reservation = protection == PROT_NONE;
-    const bool is_wished_for = is_reservation && address != 0;
+    const bool is_wished_for = is_reservation && address != 0 && bytes > kHeapReservationMax;
     if (is_wished_for && wishes_count_) return kKernelAnswers;
     // What is reserved now may become usable later, and must be ours then.
     if (!has_asked_for(bytes) || !areas_[kMappings]) return kKernelAnswers;
@@ -253,8 +256,8 @@ int64_t Space::mmap(uintptr_t address, size_t bytes, int protection, int flags, 
     return mapped;
 }
 
-// Who gives back what was reserved elsewhere than wished for will try other places until one is
-// right (OpenJDK's ZGC): the kernel has what is wished for, where it is free.
+// Who gives back very much that was reserved elsewhere than wished for will try other places until
+// one is right (OpenJDK's ZGC): the kernel has what is wished for, where it is free.
 void Space::note_rejected(uintptr_t begin, uintptr_t end) {
     const Range misplaced = std::exchange(misplaced_, {});
     if (misplaced.end != 0 && misplaced.begin == begin && misplaced.end == end)

@@ -17,7 +17,7 @@ namespace hanare::telemetry {
 #define HANARE_RUN_FIGURE_MAP(XX)                                                 \
     XX(far_bytes, "memory that Hanare keeps for the program, wherever it lies")   \
     XX(far_bytes_peak, "the most that this was")                                  \
-    XX(used_bytes, "of it, what the program has ever used")                       \
+    XX(used_bytes, "of it, what holds something, in whole blocks")                \
     XX(used_bytes_peak, "the most that this was, ten times a second")             \
     XX(local_bytes, "of it, in local memory")                                     \
     XX(local_bytes_peak, "the most that this was")                                \

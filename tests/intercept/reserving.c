@@ -30,7 +30,7 @@ static unsigned char* reserve(void) {
 }
 
 static void reserve_where_it_must_be(void) {
-    const size_t bytes = (size_t)8 << 30;
+    const size_t bytes = (size_t)48 << 30;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     for (uintptr_t wanted = (uintptr_t)1 << 42;; wanted += bytes) {
         CHECK(wanted < (uintptr_t)1 << 43);
