@@ -258,6 +258,8 @@ print(good, check(1))
 
     def test_run_time_that_asks_for_addresses(self):
         self.compare("reserving")
+        # Its heap is far wherever it lies.
+        self.compare("reserving", arguments=("by-wish",))
 
     def test_breaks(self):
         self.compare("breaks")

@@ -58,7 +58,29 @@ static void check(const unsigned char* piece, uint64_t tag) {
     }
 }
 
-int main(void) {
+// Where it would rather be, or anywhere (Go, and Java's heap of compressed addresses).
+static unsigned char* reserve_by_wish(void) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    for (uintptr_t wanted = 0xc000000000; wanted < 0xc100000000; wanted += (uintptr_t)1 << 30) {
+        unsigned char* const begin = mmap((void*)wanted, PIECES * PIECE, PROT_NONE, flags, -1, 0);
+        CHECK(begin != MAP_FAILED);
+        if ((uintptr_t)begin == wanted) return begin;
+        CHECK(munmap(begin, PIECES * PIECE) == 0);
+    }
+    unsigned char* const begin = mmap(NULL, PIECES * PIECE, PROT_NONE, flags, -1, 0);
+    CHECK(begin != MAP_FAILED);
+    return begin;
+}
+
+int main(int argc, char** argv) {
+    (void)argv;
+    if (argc > 1) {
+        unsigned char* const heap = reserve_by_wish();
+        for (uint64_t i = 0; i < PIECES; ++i) use(heap + i * PIECE, i << 32);
+        for (uint64_t i = 0; i < PIECES; ++i) check(heap + i * PIECE, i << 32);
+        puts("reserved by wish");
+        return 0;
+    }
     search_break();
     unsigned char* const memory = reserve();
     unsigned char* const last = memory + RESERVED - PIECE;
