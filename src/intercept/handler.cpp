@@ -284,6 +284,7 @@ constexpr Handlers make_handlers() {
 }
 
 constexpr Handlers kHandlers = make_handlers();
+static_assert(kSystemCallsMax == hook::kSystemCallNumbers);
 
 // Apart from what is usual, which then needs no stack frame for all this.
 [[gnu::noinline]] Verdict handle_any(SystemCall& call) {

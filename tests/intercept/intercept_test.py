@@ -257,6 +257,8 @@ print(good, check(1))
         self.compare("mappings")
 
     def test_run_time_that_asks_for_addresses(self):
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            self.skipTest("addresses are limited (ulimit -v)")
         self.compare("reserving")
         # Its heap is far wherever it lies.
         self.compare("reserving", arguments=("by-wish",))

@@ -65,8 +65,8 @@ public:
     void refund_region(FrameClass& frame_class, uint64_t blocks, uint64_t table_bytes) noexcept;
 
     // The same for memory that a program maps and unmaps; never refused.  Of these tables a quarter
-    // of the budget counts at most: who maps so much more than there is memory uses little of it,
-    // and pages of tables that nobody uses are not there.
+    // of the first budget counts at most: who maps so much more than there is memory uses little of
+    // it, and pages of tables that nobody uses are not there.
     void adjust_region(FrameClass& frame_class, int64_t blocks, int64_t table_bytes) noexcept;
     // What the budget is from now on; never more than it was at first.  Afterwards excess_bytes()
     // may be positive.
