@@ -466,7 +466,10 @@ void Pool::take_frames_out(Region& region) noexcept {
 void Pool::release_blocks(Region& region) noexcept {
     // The pages go before their bytes are given to others.
     engine_->drop(region.begin(), region.range.bytes());
-    if (region.has_shelf()) region.shelf.advise(MADV_DONTNEED);
+    if (region.has_shelf()) {
+        pager_->drop_leftovers();
+        region.shelf.advise(MADV_DONTNEED);
+    }
     for (uint32_t i = 0; i < region.block_count; ++i) {
         Block& block = region.block(i);
         const uint32_t word = block.load();

@@ -15,6 +15,7 @@
 #include "pager/whereabouts.hpp"
 #include "run/children.hpp"
 #include "run/control.hpp"
+#include "run/recent_maximum.hpp"
 #include "run/room.hpp"
 #include "sys/clock.hpp"
 #include "sys/lock.hpp"
@@ -38,7 +39,7 @@ struct Report {
     uint64_t far_bytes = 0;                   // as it was added to the page's last
     uint64_t local_bytes = 0;                 // of the budget, for all processes together
     uint64_t share_bytes = 0;                 // of that, this process's part
-    uint64_t other_bytes = 0;                 // of that, what Hanare does not keep
+    RecentMaximum other_bytes;                // of that, what Hanare does not keep
     RunChild* own_child = nullptr;            // set aside for this process, until it has a row
     std::atomic<RunChild*> forked = nullptr;  // for the one that it is about to have
     int parent = 0;                           // of that one
@@ -190,7 +191,7 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     raise(report.page->far_bytes_peak, std::max(total, own_peak(figures)));
 }
 
-// The budget is not raised by less than one part in so many.
+// A pool that keeps its budget but for one part in so many is short of it.
 constexpr uint64_t kSlackShare = 64;
 
 // For all processes with a row; at least half, however many children are about to need memory.
@@ -269,19 +270,14 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     const uint64_t present = memory.anonymous_bytes + memory.page_table_bytes;
     if (report.row != nullptr) report.row->present_bytes = present;
     // The two figures are not of the same moment: what is a little less now may be as much.
-    const uint64_t others = present > kept ? present - kept : 0;
-    const uint64_t slack = share / kSlackShare;
-    if (others > report.other_bytes || others + slack < report.other_bytes) {
-        report.other_bytes = others;
-    }
+    const uint64_t other_bytes = report.other_bytes.update(present > kept ? present - kept : 0);
     if (report.row != nullptr) {
-        report.row->least_bytes = report.other_bytes + pool.least_budget_bytes();
+        report.row->least_bytes = other_bytes + pool.least_budget_bytes();
     }
     const bool is_short = kept + kept / kSlackShare >= counters.budget_bytes;
     const uint64_t taken =
-        report.other_bytes + report.file_room.update(sys::now_ns(), sys::major_faults(),
-                                                     share - std::min(share, report.other_bytes),
-                                                     is_short);
+        other_bytes + report.file_room.update(sys::now_ns(), sys::major_faults(),
+                                              share - std::min(share, other_bytes), is_short);
     pool.set_budget(share > taken ? share - taken : 0);
     return sharers;
 }
@@ -405,7 +401,7 @@ void begin_child_report() noexcept {
     report.is_attended = false;
     report.far_bytes = 0;
     report.share_bytes = 0;
-    report.other_bytes = 0;
+    report.other_bytes = {};
     report.file_room = {};
     report.command = sys::thread_name();
     sharers_seen = 0;

@@ -23,6 +23,7 @@ enum class Call : uint32_t {
     kPoison,   // UFFDIO_POISON
     kRemap,    // moving a mapping
     kProtect,  // mprotect
+    kSeveral,  // process_madvise
     kSend,     // to a TCP peer
     kReceive,  // from one
     kMessage,  // to a process of this machine

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/memory.hpp"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/assert.hpp"
 #include "base/sanitizers.hpp"
 #include "base/units.hpp"
 #include "sys/file.hpp"
@@ -17,6 +21,9 @@ namespace {
 
 // MAP_STACK: where `hanare run` adopts a program's memory, a pool of the program's own is none.
 constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
+
+// Whether the kernel takes the caller's own ranges by process_madvise(2).
+std::atomic<bool> takes_several{true};
 
 }  // namespace
 
@@ -115,6 +122,36 @@ int advise(void* address, size_t bytes, int advice) noexcept {
         error = raw::madvise(address, bytes, advice) == 0 ? 0 : errno;
     } while (error == EAGAIN || error == EINTR);
     errno = saved_errno;
+    return error;
+}
+
+int advise_each(const MemoryRange* ranges, size_t count, int advice) noexcept {
+    constexpr size_t kMost = 64;
+    constexpr int kOwnProcess = -10000;  // PIDFD_SELF_THREAD
+    HANARE_ASSERT(count <= kMost);
+    if (count > 1 && takes_several.load(std::memory_order_relaxed)) {
+        std::array<iovec, kMost> vector;
+        size_t bytes = 0;
+        for (size_t i = 0; i < count; ++i) {
+            vector[i] = {ranges[i].address, ranges[i].bytes};
+            bytes += ranges[i].bytes;
+        }
+        const int saved_errno = errno;
+        errno = inject::next_errno(inject::Call::kSeveral);
+        const long done = errno != 0 ? -1
+                                     : raw::syscall(SYS_process_madvise, kOwnProcess, vector.data(),
+                                                    count, advice, 0);
+        const bool refused = done < 0 && errno != EAGAIN && errno != EINTR;
+        errno = saved_errno;
+        if (done == static_cast<long>(bytes)) return 0;
+        // An older kernel, or a filter of system calls.
+        if (refused) takes_several.store(false, std::memory_order_relaxed);
+    }
+    int error = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const int failed = advise(ranges[i].address, ranges[i].bytes, advice);
+        if (error == 0) error = failed;
+    }
     return error;
 }
 

@@ -66,6 +66,15 @@ int map_fresh(void* address, size_t bytes, bool populated) noexcept;
 // madvise(2); returns 0 or an errno value, retrying EAGAIN and EINTR.  Async-signal-safe.
 int advise(void* address, size_t bytes, int advice) noexcept;
 
+struct MemoryRange {
+    std::byte* address = nullptr;
+    size_t bytes = 0;
+};
+// The same for each of up to 64 ranges; since Linux 6.16 with one interruption of the other
+// processors for all of them.  Returns the first error after all have been tried.
+// Async-signal-safe.
+int advise_each(const MemoryRange* ranges, size_t count, int advice) noexcept;
+
 // The pages are not there for this process any more; a file behind them keeps them.
 // Async-signal-safe.
 int unmap_pages(void* address, size_t bytes) noexcept;

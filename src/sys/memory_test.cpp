@@ -2,8 +2,10 @@
 #include "sys/memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -99,6 +101,35 @@ TEST(Advise, DropsPagesAndReportsErrors) {
     EXPECT_EQ(mapping->address()[5], std::byte{0});
     EXPECT_EQ(advise(mapping->address() + 1, kOsPageBytes, MADV_DONTNEED), EINVAL);
     EXPECT_EQ(errno, E2BIG);
+}
+
+// The kernel takes many ranges at once, refuses that, or gives up on the way.
+TEST(Advise, DropsPagesOfManyRanges) {
+    constexpr size_t kRanges = 3;
+    auto mapping = Mapping::reserve(kMiB, kOsPageBytes);
+    ASSERT_TRUE(mapping);
+    std::byte* const memory = mapping->address();
+    std::array<MemoryRange, kRanges> ranges;
+    for (size_t i = 0; i < kRanges; ++i) {
+        ranges[i] = {memory + 4 * i * kOsPageBytes, (i + 1) * kOsPageBytes};
+    }
+    for (const int refusal : {0, EINTR, EBADF, 0}) {
+        std::memset(memory, 1, 16 * kOsPageBytes);
+        if (refusal != 0) inject::arm(inject::Call::kSeveral, refusal, 0, 1);
+        errno = E2BIG;
+        EXPECT_EQ(advise_each(ranges.data(), kRanges, MADV_DONTNEED), 0) << refusal;
+        EXPECT_EQ(errno, E2BIG);
+        for (size_t page = 0; page < 16; ++page) {
+            const bool is_inside = page % 4 <= page / 4 && page / 4 < kRanges;
+            EXPECT_EQ(memory[page * kOsPageBytes] == std::byte{0}, is_inside) << page;
+        }
+        inject::disarm_all();
+    }
+    ranges[0].address += 1;
+    std::memset(memory, 1, 16 * kOsPageBytes);
+    EXPECT_EQ(advise_each(ranges.data(), kRanges, MADV_DONTNEED), EINVAL);
+    EXPECT_EQ(memory[8 * kOsPageBytes], std::byte{0});
+    EXPECT_EQ(advise_each(ranges.data(), 0, MADV_DONTNEED), 0);
 }
 
 // A signal that a read of the byte raises, or 0.

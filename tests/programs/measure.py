@@ -25,7 +25,7 @@ from runner import Run
 LIMIT_SHARE = 0.25
 LIMIT_EXTRA_BYTES = 64 * MIB
 # For what Hanare does not count: kernel memory, which grows with the program.
-RESERVE_BYTES = 5 * MIB
+RESERVE_BYTES = 3 * MIB
 RESERVE_SHARE = 1 / 256
 LOCAL_BYTES_MIN = 16 * MIB
 FIRST_TIMEOUT_S = 600

@@ -108,6 +108,8 @@ public:
     virtual int install_part(std::byte*, const std::byte*, size_t, bool /*writable*/) noexcept {
         return ENOSYS;
     }
+    // Gives pages of an empty slot a copy of read-only ones; all of it or nothing.
+    virtual int fill(std::byte* /*slot*/, const std::byte*, size_t) noexcept { return ENOSYS; }
     // Makes a part read-only again, exact against running threads.
     virtual int forbid_writes(std::byte*, size_t) noexcept { return ENOSYS; }
 

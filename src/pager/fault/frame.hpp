@@ -95,7 +95,8 @@ struct Frame : ListLink {
     uint64_t neighbours = 0;  // of those on the shelf: came with other parts, and not used yet
     uint64_t read_only_at_first = 0;  // read from the store for an access that did not write
     PartUse use_of_parts;
-    uint64_t leaving = 0;        // during an eviction: those that go
+    uint64_t leftovers = 0;  // of what came back from the shelf, the last generation (Leftovers)
+    uint64_t leaving = 0;    // during an eviction: those that go
     uint64_t leaving_dirty = 0;  // of these, those that were dirty
     uint64_t unwritten = 0;      // while dirty parts are written back: those still to be written
 

@@ -20,6 +20,7 @@
 #include "pager/fault/fault_transfers.hpp"
 #include "pager/fault/frame_table.hpp"
 #include "pager/fault/gate.hpp"
+#include "pager/fault/leftovers.hpp"
 #include "pager/fault/part_reads.hpp"
 #include "pager/fault/parts.hpp"
 #include "pager/fault/read_ahead_depth.hpp"
@@ -159,6 +160,9 @@ public:
 
     // Forgets the content of a block: it is absent then, and zeros.  A pinned block keeps it.
     hanare_status discard(Region& region, uint32_t index) noexcept;
+
+    // Nothing is left of what came back from shelves; one of them is about to go.
+    void drop_leftovers() noexcept { leftovers_.drop_all(); }
 
     // Memory that was adopted from a program (adopted.cpp).  hold: brings the blocks of
     // [begin, end), which the caller has published in `holds`, into memory, for a system call.
@@ -362,7 +366,7 @@ private:
                (read_ahead_blocks_ > 0 || frames_.replacement() != Replacement::kRoundRobin);
     }
 
-    // Sparse blocks (sparse.cpp).  kRetry: the block has changed meanwhile, look again.
+    // Sparse blocks (sparse.cpp, shelf.cpp).  kRetry: the block has changed meanwhile, look again.
     enum class Served { kDone, kRetry };
     Served serve_part(Fault& fault, uint32_t word, hanare_status* status,
                       bool* was_mapped) noexcept;
@@ -376,6 +380,9 @@ private:
     static bool stays_sparse(const Fault& fault) noexcept;
     static bool has_its_parts(Region& region, Frame& sparse) noexcept;
     bool put_on_shelf(Frame& frame) noexcept;
+    bool move_to_shelf(Frame& frame, uint64_t parts) noexcept;
+    bool copy_to_shelf(Frame& frame, uint64_t parts) noexcept;
+    void drop_leftovers(Frame& sparse) noexcept;
     void give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept;
     // Parts of a block beside each other.
     bool is_written_easily(Region& region, uint32_t index) noexcept;
@@ -390,7 +397,7 @@ private:
     // OK and all goes well, is freed.  Leaves the block staged or sparse.
     hanare_status finish_completion(Frame& sparse, Frame& whole, hanare_status status) noexcept;
     int absorb_sparse(Frame& sparse, Frame& whole) noexcept;
-    int forbid_writes(const Frame& sparse) noexcept;
+    int forbid_writes(const Frame& sparse, uint64_t parts) noexcept;
     void allow_writes(const Frame& sparse) noexcept;
     hanare_status withdraw_sparse(Frame& frame, bool all, bool* dirty) noexcept;
     void finish_sparse_write(Frame& frame, hanare_status status, Park park) noexcept;
@@ -413,6 +420,7 @@ private:
     std::atomic<uint32_t> hidden_beside_{0};  // since the last block left beside a read
     std::atomic<bool> beside_failed_{false};  // the last eviction of the kind
     BufferPool copies_;                       // of parts from one place in the store to another
+    Leftovers leftovers_;
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
     Gate gate_;

@@ -9,6 +9,8 @@
 
 namespace hanare::pager {
 
+constexpr uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
+
 // 0 to 64 ones.
 constexpr uint64_t all_ones(uint32_t count) {
     return count == 0 ? 0 : ~uint64_t{0} >> (64 - count);

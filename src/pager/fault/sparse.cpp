@@ -2,14 +2,7 @@
 //
 // Pager, sparse blocks: parts that are fetched alone, for random accesses and for streams that use
 // little of each block.  Their content lives in the region only; clean parts are write-protected
-// copies of the store, dirty ones are written back from where they are.
-//
-// Where the region has a shelf, its sparse blocks are evicted part by part, as a clock does it:
-// when its turn comes, a block's mapped parts are withdrawn to the shelf, except those that came
-// back from there lately; those that are used come back, and those that are still there at the next
-// turn go.  Neighbours that are read along with a part begin there.  A whole block that was
-// withdrawn, or of which a stream may use little, becomes sparse in the same way when one of its
-// parts is used.
+// copies of the store, dirty ones are written back from where they are.  How they leave: shelf.cpp.
 //
 // Whoever enters kExtending has the room that it needs, so it never waits for the keeper.
 #include <bit>
@@ -20,30 +13,15 @@
 #include "pager/fault/checksum.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/parts.hpp"
-#include "sys/memory.hpp"
+#include "pager/fault/sparse_frame.hpp"
 
 namespace hanare::pager {
 
 using block_word::kDense;
 using block_word::kDirty;
 using block_word::kSecondChance;
-using block_word::kStored;
 
 namespace {
-
-// A block of whose parts at most one in so many is not used in its time on the shelf is in dense
-// use, and remains so while one in so many is used at least.
-constexpr uint32_t kUnusedShare = 16;
-constexpr uint32_t kStillDenseShare = 2;
-// A sparse block of which one part in so many is there, at least, has been in use by parts.
-constexpr uint32_t kFewShare = 16;
-
-uint64_t bit_of(uint32_t part) { return uint64_t{1} << part; }
-
-// The owner's; others may look, too (residency.hpp).
-void store_mask(uint64_t& mask, uint64_t parts) {
-    std::atomic_ref(mask).store(parts, std::memory_order_release);
-}
 
 // A hint for who does not own the block.
 bool holds_part(Frame& frame, uint32_t part) {
@@ -55,63 +33,6 @@ bool holds_part(Frame& frame, uint32_t part) {
 // Of what is read anew all the same, only what differs is kept.
 uint64_t kept_parts(const Frame& sparse) {
     return sparse.region->has_shelf() ? sparse.held() : sparse.dirty;
-}
-
-// Whether the block is in dense use is found anew.  The owner's.
-void begin_test(Frame& frame) {
-    std::atomic<uint32_t>& word = frame.region->block(frame.block).word;
-    frame.tests_use = (word.fetch_and(~kDense, std::memory_order_relaxed) & kDense) != 0;
-}
-
-void end_test(Frame& frame, bool is_dense) {
-    if (!std::exchange(frame.tests_use, false)) return;
-    frame.region->dense.note(is_dense);
-    if (is_dense) {
-        frame.region->block(frame.block).word.fetch_or(kDense, std::memory_order_relaxed);
-    }
-}
-
-void end_fill_test(Frame& frame, bool by_half) {
-    if (std::exchange(frame.tests_fill, false)) frame.region->fill.note(by_half);
-}
-
-void note_leaving(Frame& frame) {
-    frame.use_of_parts.forget(frame.leaving);
-    if (const uint64_t judged = frame.read_only_at_first & frame.leaving; judged != 0) {
-        const uint64_t written = judged & frame.leaving_dirty;
-        frame.region->first_writes.note(static_cast<uint32_t>(std::popcount(written)),
-                                        static_cast<uint32_t>(std::popcount(judged)));
-        frame.read_only_at_first &= ~judged;
-    }
-    if (const uint64_t unused = frame.neighbours & frame.leaving; unused != 0) {
-        frame.region->around.note(0, static_cast<uint32_t>(std::popcount(unused)));
-        frame.neighbours &= ~unused;
-    }
-}
-
-// Whether what is used of it is not here and there.
-bool is_passage(const Frame& frame, uint32_t used) {
-    constexpr uint32_t kLeastParts = 4;
-    return used >= kLeastParts && run_count(frame.present) <= 2;
-}
-
-// At the end of a block's turn, in memory or on the shelf.
-void note_turn(Frame& frame) {
-    const auto used = static_cast<uint32_t>(std::popcount(frame.present));
-    end_test(frame, used * kStillDenseShare >= frame.region->parts_per_block);
-    // A stream may not have come to its end.
-    if (is_passage(frame, used) && used * 2 < frame.region->parts_per_block) {
-        frame.tests_fill = false;
-    }
-    end_fill_test(frame, used * 2 >= frame.region->parts_per_block);
-}
-
-void clear_shelf(const Region& region, uint32_t index) {
-    sys::advise(region.shelf_of(index), region.block_bytes, MADV_DONTNEED);
-}
-
-std::byte* address_of_part(const Region& region, uint32_t index, uint32_t part) {
-    return region.address_of(index) + part * region.part_bytes;
 }
 
 }  // namespace
@@ -159,6 +80,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         std::atomic_ref(frame->use).store(fault.use, std::memory_order_relaxed);
         store_mask(frame->shelved, 0);
         store_mask(frame->dirty, 0);
+        frame->leftovers = 0;
         frame->counts_use = true;
         frame->tests_use = false;
         frame->tests_fill = false;
@@ -213,97 +135,6 @@ hanare_status Pager::use_part(const Fault& fault, Frame& frame, bool* was_mapped
     return error == 0 ? HANARE_STATUS_OK : engine_failed(error);
 }
 
-// The caller owns a transient state; the parts are on the shelf, and all dirty or all clean.
-int Pager::take_run_from_shelf(Frame& frame, uint32_t first, uint32_t parts, bool write) noexcept {
-    Region& region = *frame.region;
-    const uint64_t start = first * region.part_bytes;
-    const uint64_t bytes = parts * region.part_bytes;
-    const uint64_t run = all_ones(parts) << first;
-    std::byte* const address = region.address_of(frame.block) + start;
-    std::byte* const shelf = region.shelf_of(frame.block) + start;
-    const bool was_dirty = (frame.dirty & run) != 0;
-    HANARE_ASSERT(!was_dirty || (frame.dirty & run) == run);
-    // Of several at least some are used by chance.
-    const bool may_expect =
-        parts == 1 && !write && !was_dirty && is_written_easily(region, frame.block);
-    bool writable = write || was_dirty || (may_expect && region.first_writes.are_expected());
-    bool tried = false;
-    const int error = retry_after_evictions([&] {
-        // The last try may have mapped it for a moment, in which it was written to.
-        if (std::exchange(tried, true)) writable = true;
-        return writable ? engine_.install_writable(address, shelf, bytes, {})
-                        : engine_.install_read_only(address, shelf, bytes, &writable);
-    });
-    if ((writable || error != 0) && !was_dirty) {
-        region.add_dirty(bytes);
-        store_mask(frame.dirty, frame.dirty | run);
-    }
-    // What has failed may be dirty now.
-    frame.neighbours &= ~run;
-    if (error == 0) {
-        store_mask(frame.shelved, frame.shelved & ~run);
-        store_mask(frame.present, frame.present | run);
-        if (!writable && may_expect) frame.read_only_at_first |= run;
-    }
-    return error;
-}
-
-// Of what came with another part all comes back with the first that is read.  Who passes through
-// what was withdrawn, as a whole or not, gets half as much at once as came back before; while it is
-// found how much of the block is used only what is.
-PartRun Pager::run_that_returns(const Fault& fault, const Frame& frame) noexcept {
-    const Region& region = fault.region;
-    const PartRun alone = {fault.part, 1};
-    if ((frame.neighbours & bit_of(fault.part)) != 0) {
-        const uint64_t group = aligned_parts(fault.part, ReadAround::kParts);
-        return fault.write ? alone : run_with(frame.neighbours & group, fault.part);
-    }
-    const bool was_dirty = (frame.dirty & bit_of(fault.part)) != 0;
-    if (frame.tests_fill || (fault.write && !was_dirty)) return alone;
-    const uint64_t alike =
-        frame.shelved & ~frame.neighbours & (was_dirty ? frame.dirty : ~frame.dirty);
-    const auto most = static_cast<uint32_t>(kPartBytesMax >> region.part_shift);
-    const uint32_t count = std::clamp(fault.passage.parts / 2, 1u, std::max(most, 1u));
-    return run_ahead(alike, fault.part, fault.passage, count);
-}
-
-// The caller owns a transient state.
-hanare_status Pager::take_from_shelf(const Fault& fault, Frame& frame) noexcept {
-    Region& region = fault.region;
-    Block& block = region.block(fault.index);
-    uint32_t flags = 0;
-    const PartRun run = run_that_returns(fault, frame);
-    const bool is_neighbour = (frame.neighbours & bit_of(fault.part)) != 0;
-    const bool was_withdrawn = !is_neighbour && !frame.tests_fill;
-    if (is_neighbour) region.around.note(1, 0);
-    if (was_withdrawn) frame.use_of_parts.note_used(bit_of(fault.part));
-    const int error = take_run_from_shelf(frame, run.first, run.count, fault.write);
-    const auto back = static_cast<uint32_t>(std::popcount(frame.present));
-    if (back * kManyShare >= region.parts_per_block && is_passage(frame, back)) {
-        end_fill_test(frame, true);
-    }
-    const uint32_t unused = region.parts_per_block - back;
-    if (frame.counts_use && unused * kUnusedShare <= region.parts_per_block) {
-        end_test(frame, true);
-        end_fill_test(frame, true);
-        frame.counts_use = false;
-        flags = kDense;
-    }
-    if (!frame.counts_use && error == 0) {
-        int rest_error = 0;  // what fails stays on the shelf
-        for (const uint64_t parts : {frame.shelved & frame.dirty, frame.shelved & ~frame.dirty}) {
-            for_each_run(parts, [&](uint32_t first, uint32_t count) {
-                if (rest_error == 0) rest_error = take_run_from_shelf(frame, first, count, false);
-            });
-        }
-        if (rest_error != 0) engine_failed(rest_error);
-    }
-    frames_.note_back_from_shelf(frame, was_withdrawn);
-    block.leave(BlockState::kSparse, flags | (frame.dirty != 0 ? kDirty : 0), kSecondChance);
-    frames_.note_progress();
-    return error == 0 ? HANARE_STATUS_OK : engine_failed(error);
-}
-
 bool Pager::is_whole_better(const Fault& fault) noexcept {
     const uint32_t word = fault.region.block(fault.index).load();
     const BlockState state = block_word::state(word);
@@ -312,107 +143,6 @@ bool Pager::is_whole_better(const Fault& fault) noexcept {
     }
     return (state == BlockState::kAbsent || state == BlockState::kStaged) &&
            fault.region.dense.is_trusted();
-}
-
-// Of what random accesses come to as a whole only the parts that are used stay, and of what streams
-// come to where they use little of it.  As `split`.
-Frame* Pager::split_if_useful(const Fault& fault) noexcept {
-    Region& region = fault.region;
-    if (!region.has_shelf()) return nullptr;
-    if (fault.random) return split(fault);
-    const uint32_t word = region.block(fault.index).load();
-    const bool may_fill = fault.history == nullptr || (word & (kDirty | kDense)) != 0 ||
-                          (word & kStored) == 0 || !is_overcommitted();
-    if (may_fill || !region.fill.splits()) return nullptr;
-    Frame* const sparse = split(fault);
-    if (sparse != nullptr) sparse->tests_fill = true;
-    return sparse;
-}
-
-// Whether a stream gets the part of a sparse block that it needs, and not all of it: it is on the
-// shelf, or the block has the parts that are used.  A hint.
-bool Pager::stays_sparse(const Fault& fault) noexcept {
-    const Block& block = fault.region.block(fault.index);
-    if (block_word::state(block.load()) != BlockState::kSparse) return false;
-    Frame& frame = *fault.region.frame_of(block);
-    const uint64_t shelved = std::atomic_ref(frame.shelved).load(std::memory_order_relaxed);
-    return (shelved & bit_of(fault.part)) != 0 || has_its_parts(fault.region, frame);
-}
-
-// Where streams use little of each block.  A hint.
-bool Pager::has_its_parts(Region& region, Frame& sparse) noexcept {
-    if (!region.has_shelf() || !region.fill.is_low()) return false;
-    const uint64_t held = std::atomic_ref(sparse.present).load(std::memory_order_relaxed) |
-                          std::atomic_ref(sparse.shelved).load(std::memory_order_relaxed);
-    return static_cast<uint32_t>(std::popcount(held)) * kFewShare >= region.parts_per_block &&
-           region.fill.splits_sparse();
-}
-
-// The caller owns kInstalling of a block with a frame that is in no queue: it becomes sparse, with
-// all parts on the shelf.  nullptr: it is as it was.
-Frame* Pager::split(const Fault& fault) noexcept {
-    Region& region = fault.region;
-    Block& block = region.block(fault.index);
-    Frame& whole = *region.frame_of(block);
-    Frame* const sparse = frames_.acquire_sparse(*region.sparse_class);
-    if (sparse == nullptr) return nullptr;
-    const int error = engine_.install_writable(region.shelf_of(fault.index), whole.memory,
-                                               region.block_bytes, {});
-    if (error != 0) {
-        engine_failed(error);
-        frames_.release(*sparse, true);
-        return nullptr;
-    }
-    sparse->region = &region;
-    sparse->block = fault.index;
-    std::atomic_ref(sparse->use).store(fault.use, std::memory_order_relaxed);
-    store_mask(sparse->present, 0);
-    store_mask(sparse->shelved, region.all_parts());
-    sparse->neighbours = 0;
-    sparse->use_of_parts = {};
-    sparse->read_only_at_first = 0;
-    sparse->counts_use = true;
-    sparse->tests_fill = false;
-    begin_test(*sparse);
-    store_mask(sparse->dirty, (block.load() & kDirty) != 0 ? region.all_parts() : 0);
-    block.frame.store(sparse->index | Block::kSparseFrame, std::memory_order_relaxed);
-    frames_.hand_over(whole, *sparse);
-    frames_.requeue_sparse(*sparse, sparse->bytes);
-    return sparse;
-}
-
-// The caller owns a transient state.  What the kernel refuses stays where it is, and may have been
-// written to without a fault; false then.
-bool Pager::put_on_shelf(Frame& frame) noexcept {
-    Region& region = *frame.region;
-    bool moved_all = true;
-    note_turn(frame);
-    // Parts that are used over and over do not leave.
-    note_use(frame, region, frame.block, frame.dirty != 0);
-    const bool is_dense = (region.block(frame.block).load() & kDense) != 0;
-    frame.counts_use = !is_dense || !region.dense.is_trusted();
-    if (frame.counts_use) begin_test(frame);
-    const uint64_t spared = frame.use_of_parts.begin_turn();
-    for_each_run(frame.present & ~spared, [&](uint32_t first, uint32_t parts) {
-        const uint64_t start = first * region.part_bytes;
-        const uint64_t bytes = parts * region.part_bytes;
-        const uint64_t run = all_ones(parts) << first;
-        std::byte* const address = region.address_of(frame.block) + start;
-        const int error =
-            engine_.withdraw(address, region.shelf_of(frame.block) + start, bytes, {});
-        if (error == 0) {
-            store_mask(frame.present, frame.present & ~run);
-            store_mask(frame.shelved, frame.shelved | run);
-            return;
-        }
-        moved_all = false;
-        engine_failed(error);
-        region.add_dirty(region.bytes_of_parts(run & ~frame.dirty));
-        store_mask(frame.dirty, frame.dirty | run);
-        frame.read_only_at_first &= ~run;
-        engine_.allow_writes(address, bytes);
-    });
-    return moved_all;
 }
 
 // Whether it costs no more than a write to write back what has not changed.
@@ -618,13 +348,14 @@ int Pager::absorb_sparse(Frame& sparse, Frame& whole) noexcept {
             std::memcpy(whole.memory + start, from + start, parts * region.part_bytes);
         });
     };
-    int error = forbid_writes(sparse);
+    int error = forbid_writes(sparse, sparse.present);
     if (error == 0) {
         const base::UnseenByTsan unseen;
         copy(address, kept & sparse.present);
         if (sparse.shelved != 0) copy(region.shelf_of(index), kept & sparse.shelved);
         if (sparse.present != 0) error = engine_.discard(address, region.block_bytes);
     }
+    if (error == 0) drop_leftovers(sparse);
     if (error == 0 && sparse.shelved != 0) clear_shelf(region, index);
     if (error != 0) {
         allow_writes(sparse);
@@ -637,112 +368,6 @@ int Pager::absorb_sparse(Frame& sparse, Frame& whole) noexcept {
     attach_frame(region, index, whole);
     frames_.release(sparse, true);
     return 0;
-}
-
-int Pager::forbid_writes(const Frame& sparse) noexcept {
-    const Region& region = *sparse.region;
-    int error = 0;
-    for_each_run(sparse.dirty & sparse.present, [&](uint32_t first, uint32_t parts) {
-        if (error != 0) return;
-        error = engine_.forbid_writes(address_of_part(region, sparse.block, first),
-                                      parts * region.part_bytes);
-    });
-    return error;
-}
-
-// Where that fails, too, the program has unmapped them; its next access will tell.
-void Pager::allow_writes(const Frame& sparse) noexcept {
-    const Region& region = *sparse.region;
-    for_each_run(sparse.dirty & sparse.present, [&](uint32_t first, uint32_t parts) {
-        engine_.allow_writes(address_of_part(region, sparse.block, first),
-                             parts * region.part_bytes);
-    });
-}
-
-// What goes: all, or what is on the shelf if something is.
-hanare_status Pager::withdraw_sparse(Frame& frame, bool all, bool* dirty) noexcept {
-    Region& region = *frame.region;
-    Block& block = region.block(frame.block);
-    if (frame.shelved != 0) note_turn(frame);
-    frame.leaving = all || frame.shelved == 0 ? frame.held() : frame.shelved;
-    frame.leaving_dirty = frame.dirty & frame.leaving;
-    frame.unwritten = frame.leaving_dirty;
-    *dirty = frame.unwritten != 0;
-    const bool protects = (frame.unwritten & frame.present) != 0;
-    const int error = protects ? forbid_writes(frame) : 0;
-    if (error != 0) {
-        allow_writes(frame);
-        frames_.requeue_sparse(frame, frame.bytes);
-        block.leave(BlockState::kSparse);
-        frames_.note_progress();
-        region.leave();
-        return engine_failed(error);
-    }
-    if (*dirty) block.leave(BlockState::kWriting);
-    return HANARE_STATUS_OK;
-}
-
-void Pager::finish_sparse_write(Frame& frame, hanare_status status, Park park) noexcept {
-    Region& region = *frame.region;
-    Block& block = region.block(frame.block);
-    if (status == HANARE_STATUS_OK) {
-        const uint64_t written = frame.dirty & frame.leaving;
-        const uint64_t bytes = region.bytes_of_parts(written);
-        count(region.counters.write_backs);
-        count(region.counters.written_bytes, bytes);
-        region.remove_dirty(bytes);
-        block.stored_parts |= written;
-        store_mask(frame.dirty, frame.dirty & ~written);
-        if (park != Park::kKeep) {
-            note_use(frame, region, frame.block, true);
-            give_up_parts(frame, kStored, 0);
-            region.leave();
-            return;
-        }
-    } else {
-        count(region.counters.store_errors);
-        allow_writes(frame);
-    }
-    const bool dirty = frame.dirty != 0;
-    frames_.requeue_sparse(frame, frame.bytes);
-    block.leave(BlockState::kSparse, status == HANARE_STATUS_OK ? kStored : 0, dirty ? 0 : kDirty);
-    frames_.note_progress();
-    region.leave();
-}
-
-// The owner leaves its transient state; what leaves is not dirty.
-void Pager::give_up_parts(Frame& frame, uint32_t set, uint32_t clear) noexcept {
-    note_leaving(frame);
-    if (frame.leaving == frame.held()) return give_up_sparse(frame, set, clear);
-    HANARE_ASSERT(frame.leaving == frame.shelved);
-    Region& region = *frame.region;
-    const uint64_t bytes = region.bytes_of_parts(frame.leaving);
-    clear_shelf(region, frame.block);
-    store_mask(frame.shelved, 0);
-    region.remove_resident(bytes);
-    frames_.requeue_sparse(frame, frame.bytes - bytes);
-    frames_.refund(bytes);
-    region.block(frame.block)
-        .leave(BlockState::kSparse, set, clear | (frame.dirty != 0 ? 0 : kDirty));
-    frames_.note_progress();
-}
-
-// The owner leaves its transient state for an absent block; nothing of it is dirty.
-void Pager::give_up_sparse(Frame& frame, uint32_t set, uint32_t clear) noexcept {
-    Region& region = *frame.region;
-    const std::atomic_ref present(frame.present);
-    const bool mapped = present.load(std::memory_order_relaxed) != 0;
-    // Who misses a page from now on does so rightly (is_missed_by_writer).
-    present.store(0, std::memory_order_release);
-    if (mapped) {
-        const int error = engine_.discard(region.address_of(frame.block), region.block_bytes);
-        HANARE_ASSERT(error == 0);
-    }
-    if (frame.shelved != 0) clear_shelf(region, frame.block);
-    store_mask(frame.shelved, 0);
-    region.remove_resident(frame.bytes);
-    region.block(frame.block).leave(BlockState::kAbsent, set, kDirty | kSecondChance | clear);
-    frames_.release(frame, true);
 }
 
 }  // namespace hanare::pager

@@ -39,6 +39,13 @@ int UserfaultEngine::install_part(std::byte* part, const std::byte* content, siz
     return error;
 }
 
+int UserfaultEngine::fill(std::byte* slot, const std::byte* content, size_t bytes) noexcept {
+    size_t copied = 0;
+    const int error = userfault_.copy(slot, content, bytes, false, &copied);
+    if (error != 0 && copied > 0) discard(slot, copied);
+    return error;
+}
+
 int UserfaultEngine::forbid_writes(std::byte* pages, size_t bytes) noexcept {
     return userfault_.write_protect(pages, bytes, true);
 }

@@ -22,6 +22,7 @@ public:
     bool serves_parts() const noexcept override { return true; }
     int install_part(std::byte* part, const std::byte* content, size_t bytes,
                      bool writable) noexcept override;
+    int fill(std::byte* slot, const std::byte* content, size_t bytes) noexcept override;
     int forbid_writes(std::byte* pages, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override { userfault_.close(); }
     int become_child() noexcept override;
