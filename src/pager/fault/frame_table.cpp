@@ -18,6 +18,8 @@ namespace {
 // Protected blocks may fill this part of what is mapped; the rest is always on probation.
 constexpr uint64_t kProtectedNumerator = 3;
 constexpr uint64_t kProtectedDenominator = 4;
+// Of what is protected, one byte for so many that come is on probation again.
+constexpr uint64_t kTestedShare = 8;
 // Read-ahead that nobody used may fill one part in kAheadShare of the budget.
 constexpr uint64_t kAheadShare = AheadShare::kMost;
 // What is read ahead at most.
@@ -624,8 +626,19 @@ Frame* FrameTable::select_dropped() noexcept {
     return frame;
 }
 
-// Keeps the protected part within its share; what falls out is on probation again.
+// Keeps the protected part within its share; what falls out is on probation again.  So is what has
+// been in it longest, in the measure of what comes: while something else is in use that does not
+// fit, it is found out whether it still is.
 void FrameTable::rebalance() noexcept {
+    for (;;) {
+        Frame* const oldest = protected_.front();
+        if (oldest == nullptr) tested_at_bytes_ = given_bytes_;
+        if (oldest == nullptr || given_bytes_ - tested_at_bytes_ < oldest->bytes * kTestedShare)
+            break;
+        tested_at_bytes_ += oldest->bytes * kTestedShare;
+        take_out(*oldest);
+        put(*oldest, FrameQueue::kProbation);
+    }
     while (protected_bytes_ * kProtectedDenominator >
            (protected_bytes_ + probation_bytes_) * kProtectedNumerator) {
         Frame* frame = protected_.front();

@@ -263,6 +263,8 @@ private:
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
     uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
     uint64_t given_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // by acquire() and reserve(), in all
+    uint64_t tested_at_bytes_ HANARE_GUARDED_BY(lock_) =
+        0;  // of that, when rebalance() did so last
     // How far whole blocks prevail among what is needed.
     uint32_t whole_score_ HANARE_GUARDED_BY(lock_) = kWholeScoreAtFirst;
     bool has_shelves_ HANARE_GUARDED_BY(lock_) = false;
