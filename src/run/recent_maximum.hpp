@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RecentMaximum: the largest of the latest values, kPeriod to twice as many of them.
+// RecentMaximum: the largest of the values of the last one to two seconds.
 //
 // Not thread-safe.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 namespace hanare::run {
 
 class RecentMaximum {
 public:
-    static constexpr uint32_t kPeriod = 10;
+    static constexpr uint64_t kPeriodNs = 1'000'000'000;
 
-    uint64_t update(uint64_t value) {
-        if (count_ == kPeriod) {
-            before_ = std::exchange(largest_, 0);
-            count_ = 0;
+    // `now_ns` does not fall.
+    uint64_t update(uint64_t value, uint64_t now_ns) {
+        const uint64_t passed_ns = now_ns - begun_ns_;
+        if (passed_ns >= kPeriodNs) {
+            before_ = passed_ns < 2 * kPeriodNs ? largest_ : 0;
+            largest_ = 0;
+            begun_ns_ = now_ns;
         }
-        ++count_;
         largest_ = std::max(largest_, value);
         return std::max(before_, largest_);
     }
 
 private:
-    uint32_t count_ = 0;
-    uint64_t largest_ = 0;  // of this period
-    uint64_t before_ = 0;   // of the last one
+    uint64_t begun_ns_ = 0;
+    uint64_t largest_ = 0;  // since then
+    uint64_t before_ = 0;   // in the period before
 };
 
 }  // namespace hanare::run

@@ -270,7 +270,8 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     const uint64_t present = memory.anonymous_bytes + memory.page_table_bytes;
     if (report.row != nullptr) report.row->present_bytes = present;
     // The two figures are not of the same moment: what is a little less now may be as much.
-    const uint64_t other_bytes = report.other_bytes.update(present > kept ? present - kept : 0);
+    const uint64_t other_bytes =
+        report.other_bytes.update(present > kept ? present - kept : 0, sys::now_ns());
     if (report.row != nullptr) {
         report.row->least_bytes = other_bytes + pool.least_budget_bytes();
     }

@@ -129,6 +129,7 @@ int advise_each(const MemoryRange* ranges, size_t count, int advice) noexcept {
     constexpr size_t kMost = 64;
     constexpr int kOwnProcess = -10000;  // PIDFD_SELF_THREAD
     HANARE_ASSERT(count <= kMost);
+    int refusal = 0;
     if (count > 1 && takes_several.load(std::memory_order_relaxed)) {
         std::array<iovec, kMost> vector;
         size_t bytes = 0;
@@ -141,16 +142,19 @@ int advise_each(const MemoryRange* ranges, size_t count, int advice) noexcept {
         const long done = errno != 0 ? -1
                                      : raw::syscall(SYS_process_madvise, kOwnProcess, vector.data(),
                                                     count, advice, 0);
-        const bool refused = done < 0 && errno != EAGAIN && errno != EINTR;
+        refusal = done < 0 ? errno : 0;
         errno = saved_errno;
         if (done == static_cast<long>(bytes)) return 0;
-        // An older kernel, or a filter of system calls.
-        if (refused) takes_several.store(false, std::memory_order_relaxed);
     }
     int error = 0;
     for (size_t i = 0; i < count; ++i) {
         const int failed = advise(ranges[i].address, ranges[i].bytes, advice);
         if (error == 0) error = failed;
+    }
+    // An older kernel, or a filter of system calls.
+    const bool is_transient = refusal == EAGAIN || refusal == EINTR || refusal == ENOMEM;
+    if (refusal != 0 && error == 0 && !is_transient) {
+        takes_several.store(false, std::memory_order_relaxed);
     }
     return error;
 }

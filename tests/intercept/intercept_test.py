@@ -276,6 +276,9 @@ print(good, check(1))
         self.assertLess(totals["read_bytes"], 800 * MIB)
         self.assertLess(totals["written_bytes"], 800 * MIB)
 
+    def test_crowd(self):
+        self.compare("crowd")
+
     def test_thin_streams(self):
         # 12 MiB that are used 60 times, of 48 MiB in blocks that are used by a quarter: 2.8 GiB
         # if these came as a whole.  A disk that others keep busy changes what is read together.

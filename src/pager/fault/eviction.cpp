@@ -202,7 +202,8 @@ hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty, bool a
     Block& block = region.block(frame.block);
     const uint32_t word = block.load();
     *dirty = (word & kDirty) != 0;
-    if (block_word::state(word) == BlockState::kWriting) return HANARE_STATUS_OK;
+    const BlockState state = block_word::state(word);
+    if (state == BlockState::kWriting || state == BlockState::kInstalling) return HANARE_STATUS_OK;
     std::byte* address = region.address_of(frame.block);
     const int error = take_out(frame, *dirty || park_clean != Park::kFree);
     if (error != 0) {

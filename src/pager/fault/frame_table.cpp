@@ -18,8 +18,11 @@ namespace {
 // Protected blocks may fill this part of what is mapped; the rest is always on probation.
 constexpr uint64_t kProtectedNumerator = 3;
 constexpr uint64_t kProtectedDenominator = 4;
-// Of what is protected, one byte for so many that come is on probation again.
+// Of what is protected, one byte for so many that come is tested: some blocks at once, for what has
+// come of late.
 constexpr uint64_t kTestedShare = 8;
+constexpr uint32_t kTestsMax = 4;
+constexpr uint64_t kUntestedBytesMax = 64 << 20;
 // Read-ahead that nobody used may fill one part in kAheadShare of the budget.
 constexpr uint64_t kAheadShare = AheadShare::kMost;
 // What is read ahead at most.
@@ -37,8 +40,15 @@ constexpr uint32_t kWholeScoreMany = 4 * kPartsPerWhole;
 constexpr uint32_t kWholeScoreMax = 16 * kPartsPerWhole;
 
 // Staged because its write-back failed, or not written yet.
-bool unwritten(uint32_t word) {
-    return block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) != 0;
+// The transient state in which a block leaves; kAbsent where it cannot, or not from there.
+BlockState state_of_victim(uint32_t word, FrameQueue queue) {
+    const BlockState state = block_word::state(word);
+    if (block_word::resident(word) || state == BlockState::kSparse) {
+        return BlockState::kWithdrawing;
+    }
+    if (state != BlockState::kStaged) return BlockState::kAbsent;
+    if ((word & block_word::kDirty) != 0) return BlockState::kWriting;
+    return queue == FrameQueue::kHidden ? BlockState::kInstalling : BlockState::kAbsent;
 }
 
 uint32_t chunk_frames(const FrameClass& frame_class) {
@@ -551,12 +561,10 @@ Frame* FrameTable::take_victim(IntrusiveList<Frame>& list, bool newest, bool cle
         Block& block = region.block(frame->block);
         const uint32_t word = block.load();
         const bool suitable = !clean_only || (word & block_word::kDirty) == 0;
-        const bool mapped =
-            block_word::resident(word) || block_word::state(word) == BlockState::kSparse;
-        if (suitable && !block_word::pinned(word) && !region.is_closing() &&
-            ((mapped && block.try_enter(word, BlockState::kWithdrawing)) ||
-             (unwritten(word) && block.try_enter(word, BlockState::kWriting)))) {
-            if (!mapped || !is_held(region, frame->block)) {
+        const BlockState busy = state_of_victim(word, frame->queue);
+        if (suitable && busy != BlockState::kAbsent && !block_word::pinned(word) &&
+            !region.is_closing() && block.try_enter(word, busy)) {
+            if (busy != BlockState::kWithdrawing || !is_held(region, frame->block)) {
                 region.enter();
                 return frame;
             }
@@ -603,7 +611,8 @@ bool FrameTable::wants_hidden(const Frame& victim, FrameQueue from) noexcept {
     const bool mapped = from == FrameQueue::kProbation || from == FrameQueue::kProtected;
     if (!mapped || !victim.region->is_adopted()) return false;
     const uint32_t word = victim.region->block(victim.block).load();
-    return block_word::state(word) == BlockState::kWithdrawing && (word & block_word::kDirty) != 0;
+    return block_word::state(word) == BlockState::kWithdrawing &&
+           (victim.is_tested || (word & block_word::kDirty) != 0);
 }
 
 Frame* FrameTable::select_dropped() noexcept {
@@ -626,25 +635,34 @@ Frame* FrameTable::select_dropped() noexcept {
     return frame;
 }
 
-// Keeps the protected part within its share; what falls out is on probation again.  So is what has
-// been in it longest, in the measure of what comes: while something else is in use that does not
-// fit, it is found out whether it still is.
+// Keeps the protected part within its share; what falls out is on probation again.
 void FrameTable::rebalance() noexcept {
-    for (;;) {
-        Frame* const oldest = protected_.front();
-        if (oldest == nullptr) tested_at_bytes_ = given_bytes_;
-        if (oldest == nullptr || given_bytes_ - tested_at_bytes_ < oldest->bytes * kTestedShare)
-            break;
-        tested_at_bytes_ += oldest->bytes * kTestedShare;
-        take_out(*oldest);
-        put(*oldest, FrameQueue::kProbation);
-    }
+    test_protected();
     while (protected_bytes_ * kProtectedDenominator >
            (protected_bytes_ + probation_bytes_) * kProtectedNumerator) {
         Frame* frame = protected_.front();
         if (frame == nullptr) return;
         take_out(*frame);
         put(*frame, FrameQueue::kProbation);
+    }
+}
+
+// What has been protected for long is on probation again, in the measure of what comes: while
+// something else is in use that does not fit, it is found out whether it still is.  Only what is
+// hidden before it leaves (wants_hidden).
+void FrameTable::test_protected() noexcept {
+    if (given_bytes_ - tested_at_bytes_ > kUntestedBytesMax) {
+        tested_at_bytes_ = given_bytes_ - kUntestedBytesMax;
+    }
+    for (uint32_t tests = 0; tests < kTestsMax; ++tests) {
+        Frame* const frame = protected_.front();
+        const bool is_due =
+            frame != nullptr && given_bytes_ - tested_at_bytes_ >= frame->bytes * kTestedShare;
+        if (!is_due) return;
+        tested_at_bytes_ += frame->bytes * kTestedShare;
+        frame->is_tested = frame->sparse ? frame->region->has_shelf() : frame->region->is_adopted();
+        take_out(*frame);
+        put(*frame, frame->is_tested ? FrameQueue::kProbation : FrameQueue::kProtected);
     }
 }
 

@@ -246,6 +246,7 @@ private:
     IntrusiveList<Frame>* list_of(const Frame& frame) noexcept HANARE_REQUIRES(lock_);
     uint64_t* bytes_of(FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
     void rebalance() noexcept HANARE_REQUIRES(lock_);
+    void test_protected() noexcept HANARE_REQUIRES(lock_);
     uint64_t floor_bytes() const noexcept HANARE_REQUIRES(lock_);
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
@@ -263,8 +264,8 @@ private:
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
     uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
     uint64_t given_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // by acquire() and reserve(), in all
-    uint64_t tested_at_bytes_ HANARE_GUARDED_BY(lock_) =
-        0;  // of that, when rebalance() did so last
+    // Of that, as far as it has led to tests of what is protected.
+    uint64_t tested_at_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     // How far whole blocks prevail among what is needed.
     uint32_t whole_score_ HANARE_GUARDED_BY(lock_) = kWholeScoreAtFirst;
     bool has_shelves_ HANARE_GUARDED_BY(lock_) = false;

@@ -33,6 +33,8 @@ constexpr uint32_t kStillDenseShare = 2;
 constexpr uint32_t kFewShare = 16;
 // So many bytes are copied sooner than moved (decision 44).
 constexpr uint64_t kCopiedBytesMax = 32 * 1024;
+// When a thread has copied so many, those that they are copies of are dropped.
+constexpr uint64_t kTwiceBytesMax = 96 * 1024;
 
 void end_test(Frame& frame, bool is_dense) {
     if (!std::exchange(frame.tests_use, false)) return;
@@ -296,7 +298,15 @@ bool Pager::copy_to_shelf(Frame& frame, uint64_t parts) noexcept {
     int error = forbid_writes(frame, parts);
     std::array<sys::MemoryRange, kPartsMax / 2> copied;
     size_t count = 0;
-    uint64_t done = 0;
+    uint64_t copied_parts = 0;
+    const auto drop_copied = [&] {
+        const int drop_error = sys::advise_each(copied.data(), count, MADV_DONTNEED);
+        HANARE_ASSERT(drop_error == 0);
+        store_mask(frame.present, frame.present & ~copied_parts);
+        store_mask(frame.shelved, frame.shelved | copied_parts);
+        count = 0;
+        copied_parts = 0;
+    };
     for_each_run(parts, [&](uint32_t first, uint32_t run_parts) {
         if (error != 0) return;
         std::byte* const address = address_of_part(region, frame.block, first);
@@ -304,12 +314,10 @@ bool Pager::copy_to_shelf(Frame& frame, uint64_t parts) noexcept {
         error = engine_.fill(shelf_of_part(region, frame.block, first), address, bytes);
         if (error != 0) return;
         copied[count++] = {address, bytes};
-        done |= all_ones(run_parts) << first;
+        copied_parts |= all_ones(run_parts) << first;
+        if (region.bytes_of_parts(copied_parts) >= kTwiceBytesMax) drop_copied();
     });
-    const int discard_error = sys::advise_each(copied.data(), count, MADV_DONTNEED);
-    HANARE_ASSERT(discard_error == 0);
-    store_mask(frame.present, frame.present & ~done);
-    store_mask(frame.shelved, frame.shelved | done);
+    drop_copied();
     if (error != 0) {
         allow_writes(frame);
         engine_failed(error);

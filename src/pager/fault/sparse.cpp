@@ -239,7 +239,8 @@ int Pager::install_parts(const Fault& fault, PartRun run, const std::byte* conte
         }
         return error;
     };
-    const int error = install(region.address_of(fault.index), wanted, writable);
+    const int error = retry_after_evictions(
+        [&] { return install(region.address_of(fault.index), wanted, writable); });
     if (error != 0) return error;
     const uint64_t all = all_ones(run.count) << run.first;
     const uint64_t before = all & (wanted - 1);
