@@ -86,6 +86,10 @@ def plain(name, *arguments):
         return run([PROGRAMS / name, *arguments], place)
 
 
+def refusing(*calls):
+    return [PROGRAMS / "refuse", *calls, "--"]
+
+
 class Programs(unittest.TestCase):
     def compare(self, name, local="20M", status=0, launcher=(), far_mib=40,
                 lines=(), arguments=()):
@@ -405,7 +409,10 @@ print(good, check(1))
     def test_without_userfaultfd(self):
         for name in ("waiting", "cancel"):
             with self.subTest(name):
-                self.compare(name, launcher=[PROGRAMS / "no_userfaultfd"])
+                self.compare(name, launcher=refusing("userfaultfd", "io_uring_setup", "io_setup"))
+
+    def test_without_process_madvise(self):
+        self.compare("crowd", launcher=refusing("process_madvise"))
 
     def ordinary_user(self, number=65534):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
