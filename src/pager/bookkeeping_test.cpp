@@ -17,6 +17,7 @@
 #include "pager/fault/block.hpp"
 #include "pager/fault/region.hpp"
 #include "pager/pool.hpp"
+#include "pager/test_pool.hpp"
 
 namespace hanare::pager {
 namespace {
@@ -24,17 +25,6 @@ namespace {
 static_assert(sizeof(Block) == kBlockEntryBytes + kBlockMapBytes);
 
 constexpr uint64_t kTiB = 1024 * kGiB;
-
-std::unique_ptr<Pool> open_pool(uint64_t local_bytes, uint64_t block_bytes) {
-    PoolOptions options;
-    options.local_bytes = local_bytes;
-    options.block_bytes = block_bytes;
-    const char* directory = std::getenv("TMPDIR");
-    options.store.directory = directory == nullptr ? "/var/tmp" : directory;
-    auto pool = Pool::open(options);
-    EXPECT_TRUE(pool) << pool.error().text;
-    return pool ? std::move(*pool) : nullptr;
-}
 
 hanare_counters stats_of(Pool& pool) {
     hanare_counters counters = {};
@@ -62,7 +52,7 @@ uint64_t shared_bytes() {
 }
 
 TEST(Bookkeeping, OfARegionIsWhatItsTablesAreChargedFor) {
-    const auto pool = open_pool(64 * kMiB, 64 * kKiB);
+    const auto pool = open_test_pool(64 * kMiB, 64 * kKiB);
     ASSERT_NE(pool, nullptr);
     constexpr uint64_t kBytes = 256 * kMiB;
     const uint64_t before = stats_of(*pool).metadata_bytes;
@@ -84,7 +74,7 @@ TEST(Bookkeeping, OfASparseTebibyteIs32BytesForEachBlock) {
     constexpr uint64_t kUsed = kBlocks / kStride;
     // Adopted memory is never freed, and neither is its pool.
     constexpr uint64_t kBudget = 320 * kMiB;
-    static Pool* const pool = open_pool(kBudget, kBlockBytes).release();
+    static Pool* const pool = open_test_pool(kBudget, kBlockBytes).release();
     ASSERT_NE(pool, nullptr);
     auto range = sys::Mapping::reserve(kTiB, kBlockBytes);
     if (!range) GTEST_SKIP() << "no addresses: " << range.error().text;

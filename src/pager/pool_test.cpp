@@ -15,21 +15,10 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "pager/test_pool.hpp"
 
 namespace hanare::pager {
 namespace {
-
-std::unique_ptr<Pool> open_pool(uint64_t local_bytes, uint64_t block_bytes) {
-    PoolOptions options;
-    options.local_bytes = local_bytes;
-    options.block_bytes = block_bytes;
-    options.read_ahead_blocks = 8;
-    const char* directory = std::getenv("TMPDIR");
-    options.store.directory = directory == nullptr ? "/var/tmp" : directory;
-    auto pool = Pool::open(options);
-    EXPECT_TRUE(pool) << pool.error().text;
-    return pool ? std::move(*pool) : nullptr;
-}
 
 uint64_t* alloc(Pool& pool, uint64_t bytes) {
     auto memory = pool.alloc(bytes, 0);
@@ -39,14 +28,14 @@ uint64_t* alloc(Pool& pool, uint64_t bytes) {
 
 // libc makes every thread take part when the process changes its user; the keeper, too.
 TEST(Pool, LetsTheProcessChangeItsUser) {
-    const auto pool = open_pool(8 * kMiB, 64 * kKiB);
+    const auto pool = open_test_pool(8 * kMiB, 64 * kKiB);
     ASSERT_NE(pool, nullptr);
     EXPECT_EQ(setuid(getuid()), 0);
     EXPECT_EQ(setgid(getgid()), 0);
 }
 
 TEST(Pool, AFailedAllocOfLargeBlocksChangesNothing) {
-    const auto pool = open_pool(70 * kMiB, 64 * kKiB);
+    const auto pool = open_test_pool(70 * kMiB, 64 * kKiB);
     ASSERT_NE(pool, nullptr);
     uint64_t* pinned = alloc(*pool, 8 * kMiB);
     ASSERT_TRUE(pool->pin(pinned, 8 * kMiB, HANARE_ACCESS_WRITE));
@@ -60,7 +49,7 @@ TEST(Pool, AFailedAllocOfLargeBlocksChangesNothing) {
 }
 
 TEST(Pool, FlushesWhileAnotherThreadFreesARegion) {
-    const auto pool = open_pool(8 * kMiB, 64 * kKiB);
+    const auto pool = open_test_pool(8 * kMiB, 64 * kKiB);
     ASSERT_NE(pool, nullptr);
     uint64_t* kept = alloc(*pool, 4 * kMiB);
     std::atomic<bool> stop{false};
@@ -82,7 +71,7 @@ TEST(Pool, FlushesWhileAnotherThreadFreesARegion) {
 // More threads pin than the limit allows, all the same few blocks: the account must come out even.
 TEST(Pool, PinsThatRaceAtTheLimitAreAccountedFor) {
     constexpr uint64_t kBlock = 64 * kKiB;
-    const auto pool = open_pool(22 * (kBlock + kKiB), kBlock);
+    const auto pool = open_test_pool(22 * (kBlock + kKiB), kBlock);
     ASSERT_NE(pool, nullptr);
     auto* held = reinterpret_cast<std::byte*>(alloc(*pool, 12 * kBlock));
     std::byte* memory = held + 4 * kBlock;
@@ -117,7 +106,7 @@ TEST(Pool, EndsWhileAnotherThreadFaults) {
         if (child == 0) {
             signal(SIGBUS, [](int) { _exit(0); });
             signal(SIGSEGV, [](int) { _exit(0); });
-            auto pool = open_pool(8 * kMiB, 64 * kKiB);
+            auto pool = open_test_pool(8 * kMiB, 64 * kKiB);
             volatile uint64_t* memory = alloc(*pool, 64 * kMiB);
             std::atomic<uint64_t> touched{0};
             std::thread reader([&] {

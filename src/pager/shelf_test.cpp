@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "pager/fault/block.hpp"
 #include "pager/fault/region.hpp"
 #include "pager/pool.hpp"
+#include "pager/test_pool.hpp"
 #include "sys/inject.hpp"
 #include "sys/test_support.hpp"
 
@@ -32,14 +32,8 @@ constexpr uint64_t kPageWords = kOsPageBytes / sizeof(uint64_t);
 
 // Adopted memory is never freed, and neither is its pool.
 Region* adopt() {
-    PoolOptions options;
-    options.local_bytes = kLocalBytes;
-    options.block_bytes = kBlockBytes;
-    const char* directory = std::getenv("TMPDIR");
-    options.store.directory = directory == nullptr ? "/var/tmp" : directory;
-    auto opened = Pool::open(options);
-    if (!opened) return nullptr;
-    Pool* const pool = opened->release();
+    Pool* const pool = open_test_pool(kLocalBytes, kBlockBytes).release();
+    if (pool == nullptr) return nullptr;
     auto range = sys::Mapping::reserve(kBytes, kBlockBytes);
     if (!range || !pool->prepare_to_adopt()) return nullptr;
     const auto adopted = pool->adopt(std::move(*range));
@@ -87,7 +81,7 @@ class ShelfTest : public testing::TestWithParam<bool> {};
 TEST_P(ShelfTest, NothingIsLost) {
     static Region* const region = adopt();
     ASSERT_NE(region, nullptr);
-    if (!region->has_shelf()) GTEST_SKIP() << "the engine has no shelves";
+    if (!region->has_shelf()) GTEST_SKIP() << "needs an engine that moves pages (Linux 6.8)";
     constexpr uint64_t kThreads = 3;
     constexpr int kSteps = 12'000;
     const uint64_t seed = sys::testing::test_seed();

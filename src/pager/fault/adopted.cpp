@@ -120,7 +120,6 @@ bool Pager::hide_victim(Frame& frame) noexcept {
         return is_hidden || moved_all;
     }
     bool dirty = false;
-    frame.is_tested = false;
     if (withdraw(frame, Park::kKeep, &dirty) != HANARE_STATUS_OK) return false;
     frames_.enqueue(frame, FrameQueue::kHidden);
     block.leave(BlockState::kStaged, kSecondChance);

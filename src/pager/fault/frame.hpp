@@ -75,7 +75,7 @@ struct Frame : ListLink {
     // Populated together with so many frames in all, this one and those that follow in the arena;
     // 0 for a frame that is created alone.
     uint32_t chunk_frames = 0;
-    bool is_tested = false;   // was protected: before it leaves, it is found out whether it is used
+    bool is_tested = false;   // on probation, was protected: hidden before it leaves, clean or not
     bool zeroed = false;      // all zeros, not written to since it was populated
     bool unverified = false;  // read ahead: neither compared with its checksums nor completed
     // The keeper's, while it transfers the frame.

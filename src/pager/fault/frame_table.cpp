@@ -39,7 +39,6 @@ constexpr uint32_t kPartsPerWhole = 16;
 constexpr uint32_t kWholeScoreMany = 4 * kPartsPerWhole;
 constexpr uint32_t kWholeScoreMax = 16 * kPartsPerWhole;
 
-// Staged because its write-back failed, or not written yet.
 // The transient state in which a block leaves; kAbsent where it cannot, or not from there.
 BlockState state_of_victim(uint32_t word, FrameQueue queue) {
     const BlockState state = block_word::state(word);
@@ -47,6 +46,7 @@ BlockState state_of_victim(uint32_t word, FrameQueue queue) {
         return BlockState::kWithdrawing;
     }
     if (state != BlockState::kStaged) return BlockState::kAbsent;
+    // Its write-back has failed, or it was not written yet.
     if ((word & block_word::kDirty) != 0) return BlockState::kWriting;
     return queue == FrameQueue::kHidden ? BlockState::kInstalling : BlockState::kAbsent;
 }
@@ -660,9 +660,11 @@ void FrameTable::test_protected() noexcept {
             frame != nullptr && given_bytes_ - tested_at_bytes_ >= frame->bytes * kTestedShare;
         if (!is_due) return;
         tested_at_bytes_ += frame->bytes * kTestedShare;
-        frame->is_tested = frame->sparse ? frame->region->has_shelf() : frame->region->is_adopted();
+        const Region& region = *frame->region;
+        const bool is_hidden_first = frame->sparse ? region.has_shelf() : region.is_adopted();
+        frame->is_tested = is_hidden_first;
         take_out(*frame);
-        put(*frame, frame->is_tested ? FrameQueue::kProbation : FrameQueue::kProtected);
+        put(*frame, is_hidden_first ? FrameQueue::kProbation : FrameQueue::kProtected);
     }
 }
 
@@ -730,6 +732,7 @@ void FrameTable::put(Frame& frame, FrameQueue queue) noexcept {
         queue = FrameQueue::kProbation;
     }
     frame.queue = queue;
+    if (queue != FrameQueue::kProbation) frame.is_tested = false;
     IntrusiveList<Frame>& list = *list_of(frame);
     if (queue == FrameQueue::kFree || queue == FrameQueue::kBare) {
         list.push_front(&frame);

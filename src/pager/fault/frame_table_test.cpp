@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/units.hpp"
@@ -285,6 +286,69 @@ TEST_F(AheadTest, FillMoreThanHalfOfTheBudgetOnlyWhereItHasRoom) {
     while (acquire(frame_class, FrameTable::UseAhead::kNever) != nullptr) {
     }
     EXPECT_FALSE(table_->may_fill_ahead(kBlockBytes));
+}
+
+// Mapped blocks that equal the store, of memory that was adopted or not.
+class ProtectedTest : public AheadTest {
+protected:
+    static constexpr uint32_t kProtected = 8;
+    static constexpr uint32_t kProbation = 8;
+
+    void open_mapped(bool is_adopted) {
+        if (is_adopted) {
+            auto access = sys::Mapping::reserve(kOsPageBytes, kOsPageBytes);
+            ASSERT_TRUE(access);
+            region_.access_table = std::move(*access);
+        }
+        const auto frames = open(16 * kMiB, false, kProtected + kProbation);
+        for (uint32_t i = 0; i < kProtected + kProbation; ++i) {
+            frames[i]->region = &region_;
+            frames[i]->block = i;
+            ASSERT_TRUE(region_.block(i).try_enter(0, BlockState::kReadOnly));
+            table_->enqueue(*frames[i],
+                            i < kProtected ? FrameQueue::kProtected : FrameQueue::kProbation);
+        }
+    }
+    // The block that leaves next, and whether it is hidden before.
+    std::pair<uint32_t, bool> next_victim() {
+        FrameQueue queue = FrameQueue::kNone;
+        Frame* const frame = table_->select_victim(queue);
+        if (frame == nullptr) return {UINT32_MAX, false};
+        return {frame->block, table_->wants_hidden(*frame, queue)};
+    }
+};
+
+// 16 blocks have come: two are tested.
+TEST_F(ProtectedTest, IsTestedInTheMeasureOfWhatComes) {
+    open_mapped(true);
+    for (uint32_t i = kProtected; i < kProtected + kProbation; ++i) {
+        EXPECT_EQ(next_victim(), std::pair(i, false));
+    }
+    EXPECT_EQ(next_victim(), std::pair(0u, true));
+    EXPECT_EQ(next_victim(), std::pair(1u, true));
+    // More than three quarters are protected.
+    EXPECT_EQ(next_victim(), std::pair(2u, false));
+}
+
+TEST_F(ProtectedTest, IsTestedAllTheSooner) {
+    open_mapped(true);
+    for (uint64_t bytes = 0; bytes < 16 * kMiB; bytes += kBlockBytes) {
+        ASSERT_TRUE(table_->reserve(kBlockBytes, FrameTable::UseAhead::kNever));
+        table_->refund(kBlockBytes);
+    }
+    for (uint32_t i = kProtected; i < kProtected + kProbation; ++i) {
+        EXPECT_EQ(next_victim(), std::pair(i, false));
+    }
+    for (uint32_t i = 0; i < kProtected; ++i) EXPECT_EQ(next_victim(), std::pair(i, true));
+    EXPECT_EQ(next_victim(), std::pair(UINT32_MAX, false));
+}
+
+// What would leave at once stays as long as it is not too much.
+TEST_F(ProtectedTest, StaysWhereNothingIsHidden) {
+    open_mapped(false);
+    for (uint32_t i = kProtected; i < kProtected + kProbation; ++i) {
+        EXPECT_EQ(next_victim(), std::pair(i, false));
+    }
 }
 
 }  // namespace
