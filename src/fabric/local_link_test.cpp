@@ -399,6 +399,7 @@ TEST_F(Local, QueuesAreRevokedWhileTheyAreUsed) {
     const uint32_t number = regions.expose(queue_memory.all(), kPush, queue_memory.file()).value();
     std::atomic<bool> is_over{false};
     std::atomic<uint32_t> pushed{0};
+    std::atomic<hanare_status> last_refusal{HANARE_STATUS_OK};
     std::vector<std::jthread> pushers;
     for (int i = 0; i < 2; ++i) {
         pushers.emplace_back([&] {
@@ -406,7 +407,13 @@ TEST_F(Local, QueuesAreRevokedWhileTheyAreUsed) {
             const std::vector<std::byte> message(100);
             while (!is_over) {
                 const auto key = regions.capability(number, kPush);
-                if (key && run(*own, Push(*key, message)) == HANARE_STATUS_OK) ++pushed;
+                if (!key) continue;
+                const hanare_status status = run(*own, Push(*key, message));
+                if (status == HANARE_STATUS_OK) {
+                    ++pushed;
+                } else {
+                    last_refusal = status;
+                }
             }
         });
     }
@@ -417,7 +424,8 @@ TEST_F(Local, QueuesAreRevokedWhileTheyAreUsed) {
         const uint32_t before = pushed;
         while (pushed < before + 50 && sys::now_ns() < end_ns) std::this_thread::yield();
         const bool is_revoked = pushed >= before + 50 && regions.revoke(number);
-        EXPECT_TRUE(is_revoked) << "round " << round << ", " << pushed - before << " pushed";
+        EXPECT_TRUE(is_revoked) << "round " << round << ", " << pushed - before
+                                << " pushed, last refused for " << last_refusal;
         if (!is_revoked) break;
         size_t bytes = 0;
         Fifo queue(queue_memory.all());
