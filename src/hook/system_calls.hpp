@@ -44,11 +44,20 @@ Result<void> catch_system_calls();
 // signal or loads a library, or at catch_system_calls().
 Result<void> trap_system_calls();
 
-// The handler cares for it from now on, for ever.  Any thread; async-signal-safe.
-void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept;
-// Whether the address may be of such memory.
+// The handler cares, from now on and for ever, for memory that ends at `end`, and into which
+// nothing reaches that begins in front of `front`.  Any thread; async-signal-safe.
+void note_handlers_memory(uintptr_t front, uintptr_t end) noexcept;
+// The front where nobody knows it.
+constexpr uintptr_t far_in_front_of(uintptr_t begin) noexcept {
+    const uintptr_t place = begin / kPlaceBytes;
+    return (place > 0 ? place - 1 : 0) * kPlaceBytes;
+}
+// Whether what begins at the address may reach into such memory.
 [[gnu::always_inline]] inline bool is_near_handlers_memory(uintptr_t address) noexcept {
-    return hanare_hook_places[address / kPlaceBytes % kPlaces] != 0;
+    const auto place = static_cast<Place>(hanare_hook_places[address / kPlaceBytes % kPlaces]);
+    return place != Place::kFar &&
+           (place == Place::kNear ||
+            hanare_hook_places[kPlaces + address / kPartBytes % kParts] != 0);
 }
 
 // With what has been loaded since.  Any thread.

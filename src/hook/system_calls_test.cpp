@@ -161,13 +161,50 @@ TEST_F(SystemCallsTest, WithAddressesArriveWhereTheHandlerCares) {
                   HOOK_CHECK(calls == 1);
                   // In front of it, where a buffer may begin.
                   const auto begin = reinterpret_cast<uintptr_t>(memory);
-                  note_handlers_memory(begin + 4096, begin + 8192);
+                  note_handlers_memory(far_in_front_of(begin + 4096), begin + 8192);
                   HOOK_CHECK(is_near_handlers_memory(begin));
                   HOOK_CHECK(read(zeros, memory, kBytes) == kBytes && calls == 2);
                   // The stack.
                   const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-                  note_handlers_memory(stack - 4096, stack);
+                  note_handlers_memory(far_in_front_of(stack - 4096), stack);
                   HOOK_CHECK(read(zeros, nullptr, 0) == 0 && calls == 3);
+                  return std::string();
+              }),
+              "");
+}
+
+// Of a place with such memory only what may reach into it.
+TEST_F(SystemCallsTest, ArriveForTheirPartOfAPlace) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(intercept(count_only, {SYS_getppid}, {{SYS_getppid, 0b10}}));
+                  constexpr uintptr_t kMiB = 1 << 20;
+                  constexpr uintptr_t kFront = 0x1234'8000'0000;
+                  note_handlers_memory(kFront, kFront + 8 * kMiB);
+                  const auto arrives = [](uintptr_t address) {
+                      calls = 0;
+                      syscall(SYS_getppid, 0, address);
+                      // As code sees it that is compiled.
+                      return calls == 1 && is_near_handlers_memory(address);
+                  };
+                  const auto passes = [](uintptr_t address) {
+                      calls = 0;
+                      syscall(SYS_getppid, 0, address);
+                      return calls == 0 && !is_near_handlers_memory(address);
+                  };
+                  HOOK_CHECK(arrives(kFront) && arrives(kFront + 8 * kMiB - 1));
+                  HOOK_CHECK(passes(kFront - 1) && passes(kFront + 8 * kMiB));
+                  // The same parts of other places are none of it.
+                  HOOK_CHECK(passes(kFront + kPlaceBytes) && passes(kFront - kPlaceBytes));
+                  // Across two places: of the second one it is all.
+                  constexpr uintptr_t kLong = 0x2345'f000'0000;
+                  note_handlers_memory(kLong, kLong + kPlaceBytes);
+                  HOOK_CHECK(passes(kLong - 1) && arrives(kLong));
+                  HOOK_CHECK(arrives(kLong + kPlaceBytes - 1));
+                  HOOK_CHECK(arrives((kLong / kPlaceBytes + 2) * kPlaceBytes - 1));
+                  HOOK_CHECK(passes((kLong / kPlaceBytes + 2) * kPlaceBytes));
+                  // Who knows no front for the same place means all of it.
+                  note_handlers_memory(far_in_front_of(kFront + kPlaceBytes), kFront + kPlaceBytes);
+                  HOOK_CHECK(arrives(kFront - 1) && arrives(kFront + 16 * kMiB));
                   return std::string();
               }),
               "");
@@ -195,7 +232,7 @@ TEST_F(SystemCallsTest, ArriveForMemoryAtTheirAddressesOnly) {
                   HOOK_CHECK(intercept(count_only, numbers, addressed));
                   // Where nothing is mapped; the stack and other memory are far from it.
                   constexpr uintptr_t kMemory = 0x1234'0000'1000;
-                  note_handlers_memory(kMemory, kMemory + 4096);
+                  note_handlers_memory(far_in_front_of(kMemory), kMemory + 4096);
                   for (const Case& each : cases) {
                       for (size_t i = 0; i < each.asked.size(); ++i) {
                           uint64_t a[6] = {1, ~0UL, 0, 4096, 2, 3};

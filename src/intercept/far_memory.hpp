@@ -77,13 +77,13 @@ protected:
         std::atomic<Chunk*> next{nullptr};
     };
 
-    // Of the first chunk.
-    void set_range(size_t index, uintptr_t begin, size_t bytes) noexcept {
-        set_range(first_.ranges[index], begin, bytes);
+    // Of the first chunk.  `front`: nothing of the program's that begins before reaches into it.
+    void set_range(size_t index, uintptr_t begin, size_t bytes, uintptr_t front) noexcept {
+        set_range(first_.ranges[index], begin, bytes, front);
         note_used(index + 1);
     }
-    static void set_range(Bounds& range, uintptr_t begin, size_t bytes) noexcept {
-        hook::note_handlers_memory(begin, begin + bytes);
+    static void set_range(Bounds& range, uintptr_t begin, size_t bytes, uintptr_t front) noexcept {
+        hook::note_handlers_memory(front, begin + bytes);
         range.bytes.store(0, std::memory_order_release);
         range.begin.store(begin, std::memory_order_release);
         range.bytes.store(bytes, std::memory_order_release);

@@ -101,7 +101,7 @@ Result<void> RegionMemory::add(uintptr_t begin, size_t bytes, uintptr_t owner) {
             ++count;
             if (range.bytes.load(std::memory_order_relaxed) != 0) return false;
             owner_of_range = owner;
-            set_range(range, begin, bytes);
+            set_range(range, begin, bytes, hook::far_in_front_of(begin));
             note_used(count);
             is_added = true;
             return true;

@@ -170,11 +170,11 @@ Result<void> Space::open_pool() {
     return {};
 }
 
-Result<Area*> Space::adopt(AreaIndex index, sys::Mapping range) {
+Result<Area*> Space::adopt(AreaIndex index, sys::Mapping range, uintptr_t front) {
     HANARE_TRY_ASSIGN(pager::Region* const region, pool_->adopt(std::move(range)));
     areas_[index].emplace(*pool_, *region, index == kMappings);
     regions_[index].store(region, std::memory_order_release);
-    set_range(index, areas_[index]->begin(), region->range.bytes());
+    set_range(index, areas_[index]->begin(), region->range.bytes(), front);
     return &*areas_[index];
 }
 
@@ -185,7 +185,10 @@ void Space::open_mappings() {
     uint64_t bytes = area_bytes_max(kMappingBytesMax, alignment);
     for (; bytes >= least; bytes = round_down(bytes / 2, alignment)) {
         auto range = sys::Mapping::reserve(bytes, alignment);
-        if (range && adopt(kMappings, std::move(*range))) return;
+        if (!range) continue;
+        // Allocators join mappings that happen to be neighbours.
+        const auto begin = reinterpret_cast<uintptr_t>(range->address());
+        if (adopt(kMappings, std::move(*range), hook::far_in_front_of(begin))) return;
     }
 }
 
@@ -195,10 +198,12 @@ void Space::open_heap() {
     break_ = kernel_break(0);
     kernel_break_ = round_up(break_, options_.pool.block_bytes);
     if (kernel_break(kernel_break_) != kernel_break_) return;
+    const uintptr_t heap_begin = sys::heap_begin();
+    const uintptr_t front = heap_begin != 0 ? heap_begin : hook::far_in_front_of(kernel_break_);
     uint64_t bytes = area_bytes_max(kHeapBytesMax, area_alignment());
     for (; bytes >= kAreaBytesMin; bytes = round_down(bytes / 2, area_alignment())) {
         auto range = sys::Mapping::reserve_at(pointer(kernel_break_), bytes);
-        if (range && adopt(kHeap, std::move(*range))) return;
+        if (range && adopt(kHeap, std::move(*range), front)) return;
     }
 }
 
@@ -222,8 +227,9 @@ void Space::adopt_static_memory() {
     if (!has_asked_for(memory.bytes())) return;
     const Result<StaticMemory::Content> content = memory.take_content();
     if (!content) return;
-    if (auto area = adopt(kStatic, sys::Mapping::take_over(memory.begin(), memory.bytes()))) {
-        const auto begin = reinterpret_cast<uintptr_t>(memory.begin());
+    const auto begin = reinterpret_cast<uintptr_t>(memory.begin());
+    if (auto area = adopt(kStatic, sys::Mapping::take_over(memory.begin(), memory.bytes()),
+                          begin - options_.pool.block_bytes - kOsPageBytes)) {
         (*area)->map_over(begin, begin + memory.bytes(), RangeKind::kUsable);
     }
     content->put_back();

@@ -150,7 +150,8 @@ private:
         return std::max(options_.pool.block_bytes, uint64_t{kHugePageBytes});
     }
     void look_for_shortage() HANARE_REQUIRES(lock_);
-    Result<Area*> adopt(AreaIndex index, sys::Mapping range) HANARE_REQUIRES(lock_);
+    Result<Area*> adopt(AreaIndex index, sys::Mapping range, uintptr_t front)
+        HANARE_REQUIRES(lock_);
     bool has_asked_for(uint64_t bytes) HANARE_REQUIRES(lock_);
     void note_rejected(uintptr_t begin, uintptr_t end) HANARE_REQUIRES(lock_);
     int64_t map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/units.hpp"
@@ -141,6 +145,16 @@ TEST(FileMapping, IsDroppedFromThePageCacheAfterAFlush) {
     ASSERT_TRUE(drop_cached_pages(file.number()));
     EXPECT_EQ(cached_pages(*mapping, kBytes), 0u);
     EXPECT_EQ(mapping->address()[kBytes - kOsPageBytes], std::byte{7});
+}
+
+TEST(ProcessUsage, TheHeapBeginsWhereItIsMapped) {
+    const std::unique_ptr<char[]> some(new char[1000]);  // so that there is one
+    const std::string maps = read_text_file("/proc/self/maps").value();
+    const size_t heap = maps.find("[heap]");
+    ASSERT_NE(heap, std::string::npos);
+    const size_t line = maps.rfind('\n', heap) + 1;
+    EXPECT_EQ(heap_begin(), std::strtoull(maps.c_str() + line, nullptr, 16));
+    EXPECT_LT(heap_begin(), reinterpret_cast<uintptr_t>(sbrk(0)));
 }
 
 TEST(BlockDevice, NoneBelowProc) { EXPECT_FALSE(block_device_of("/proc")); }

@@ -33,6 +33,10 @@ OwnMemory own_memory() noexcept;
 // Async-signal-safe.
 bool is_traced() noexcept;
 
+// Where the heap begins that brk(2) moves the end of; 0 where the kernel does not tell.
+// Async-signal-safe.
+uintptr_t heap_begin() noexcept;
+
 // What the limit of addresses (ulimit -v) leaves; UINT64_MAX where there is none.
 // Async-signal-safe.
 uint64_t free_address_bytes() noexcept;

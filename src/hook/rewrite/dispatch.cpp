@@ -97,10 +97,30 @@ void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
     want(SYS_munmap, Wanted::kAlways);
 }
 
-void note_handlers_memory(uintptr_t begin, uintptr_t end) noexcept {
-    const uint64_t first = begin / kPlaceBytes;
-    for (uint64_t place = first > 0 ? first - 1 : 0; place <= (end - 1) / kPlaceBytes; ++place) {
-        std::atomic_ref(hanare_hook_places[place % kPlaces]).store(1, std::memory_order_release);
+namespace {
+
+std::atomic_ref<uint8_t> place_at(uint64_t number) noexcept {
+    return std::atomic_ref(hanare_hook_places[number % kPlaces]);
+}
+
+// All of it in one place.
+void note_in_parts(uintptr_t begin, uintptr_t end) noexcept {
+    for (uint64_t part = begin / kPartBytes; part <= (end - 1) / kPartBytes; ++part) {
+        std::atomic_ref(hanare_hook_places[kPlaces + part % kParts])
+            .store(1, std::memory_order_relaxed);
+    }
+    auto far = static_cast<uint8_t>(Place::kFar);
+    place_at(begin / kPlaceBytes)
+        .compare_exchange_strong(far, static_cast<uint8_t>(Place::kNearInParts));
+}
+
+}  // namespace
+
+void note_handlers_memory(uintptr_t front, uintptr_t end) noexcept {
+    const uintptr_t first_whole = (front + kPlaceBytes - 1) / kPlaceBytes * kPlaceBytes;
+    if (front != first_whole) note_in_parts(front, end < first_whole ? end : first_whole);
+    for (uintptr_t place = first_whole; place < end; place += kPlaceBytes) {
+        place_at(place / kPlaceBytes).store(static_cast<uint8_t>(Place::kNear));
     }
 }
 

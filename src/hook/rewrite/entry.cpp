@@ -36,13 +36,15 @@ static_assert(static_cast<int>(Wanted::kAlways) == 1 &&
               static_cast<int>(Wanted::kWhereAnyIs) == 5 &&
               static_cast<int>(Verdict::kNative) == 1 &&
               static_cast<int>(Verdict::kThenAfter) == 2 && kPlaceBytes == uint64_t{1} << 32);
-static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x10000 &&
+static_assert(static_cast<int>(Place::kNear) == 1 && static_cast<int>(Place::kNearInParts) == 2 &&
+              kPlaces == 0x10000 && kPartBytes == 0x10000);
+static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x20000 &&
               kStubBytes == 64 && kStubReturnAt == 56 && kStubRedZoneBytes == 128 &&
               kStubSyscallAt == 4);
 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
-uint8_t hanare_hook_places[kPlaces] = {};
+uint8_t hanare_hook_places[kPlaces + kParts] = {};
 constinit std::atomic<bool> hanare_hook_threads_begin_unseen{false};
 }
 
@@ -56,12 +58,17 @@ asm(R"(
     movq    48(%rsp), %r9
     .endm
 
-    .macro  look_at register            # bits 32 to 47; changes no flags
+    .macro  look_at register            # bits 32 to 47, then 16 to 31; changes no flags
     movq    \register, -8(%rsp)
     movzwl  -4(%rsp), %ecx
     movzbl  (%r11,%rcx), %ecx
     jrcxz   9f
-    jmp     2b
+    leaq    -1(%rcx), %rcx
+    jrcxz   8f
+    movzwl  -6(%rsp), %ecx
+    movzbl  0x10000(%r11,%rcx), %ecx
+    jrcxz   9f
+8:  jmp     2b
 9:
     .endm
 
@@ -87,22 +94,22 @@ hanare_hook_entry:
     jrcxz   4f
     leaq    -1(%rcx), %rcx
     jrcxz   5f
-    jmp     6f
+    jmp     7f
 1:  ret     $128
 2:  movq    (%rsp), %r11
     leaq    hanare_hook_ask(%rip), %rcx
     ret     $128
+5:  jmp     6f                          # jrcxz reaches no farther
+4:  look_at %rdi
 3:  look_at %rsi
     look_at %rsp
     ret     $128
-4:  look_at %rdi
-    jmp     3b
-5:  look_at %rdx
+6:  look_at %rdx
     jmp     4b
-6:  look_at %r10
+7:  look_at %r10
     look_at %r8
     look_at %r9
-    jmp     5b
+    jmp     6b
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry
 

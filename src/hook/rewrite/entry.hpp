@@ -15,9 +15,14 @@ inline constexpr size_t kSystemCallNumbers = 512;
 // The low 16 bits of a number are looked up, without a comparison that would change the flags.
 inline constexpr size_t kWantedBytes = 0x10000;
 
-// Addresses are looked up by their bits 32 to 47.
+// Addresses are looked up by their bits 32 to 47, in places of which a part only is meant also by
+// bits 16 to 31.
 inline constexpr uint64_t kPlaceBytes = uint64_t{1} << 32;
 inline constexpr size_t kPlaces = 0x10000;
+inline constexpr uint64_t kPartBytes = uint64_t{1} << 16;
+inline constexpr size_t kParts = kPlaceBytes / kPartBytes;
+
+enum class Place : uint8_t { kFar = 0, kNear = 1, kNearInParts = 2 };
 
 enum class Wanted : uint8_t {
     kNot = 0,
@@ -32,8 +37,9 @@ enum class Wanted : uint8_t {
 extern "C" {
 // A Wanted: which system calls with these low bits go through hanare_hook_dispatch (dispatch.cpp).
 extern uint8_t hanare_hook_wanted[kWantedBytes];
-// Not 0: there is memory that the handler cares for, or such memory begins in the next place.
-extern uint8_t hanare_hook_places[kPlaces];
+// A Place for each: whether what begins there may reach into memory that the handler cares for.
+// Behind them, for the parts of all places that are near in parts, 1 where one of these is.
+extern uint8_t hanare_hook_places[kPlaces + kParts];
 
 // threads_begin_unseen() (system_calls.hpp).
 extern std::atomic<bool> hanare_hook_threads_begin_unseen;
