@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program's break: grows and shrinks at random by any number of bytes; what comes back is
-// zeros. A reserve that becomes usable in steps, as the arenas of allocators do it.
+// zeros. A reserve that becomes usable in steps, as the arenas of allocators do it. Buffers that
+// begin in what was the heap before anything was far memory.
 #include "far.h"
 
+#include <fcntl.h>
+
 #define BYTES_MAX (40 * MIB)
+#define EARLY_BYTES (300 * (size_t)1000)
 
 // The break is this program's alone until it has ended: nothing here allocates.
 static uint64_t move_break(void) {
@@ -40,6 +44,30 @@ static uint64_t move_break(void) {
     return digest;
 }
 
+// System calls on memory from `early` on, the end of which is not there.
+static uint64_t reach_from(unsigned char* early) {
+    const size_t later = 4 * MIB;
+    CHECK(sbrk((intptr_t)later) == early + EARLY_BYTES);
+    const int file = open(".", O_TMPFILE | O_RDWR, 0600);
+    CHECK(file >= 0);
+    uint64_t digest = 0;
+    for (size_t in_front = 1; in_front < EARLY_BYTES; in_front = in_front * 3 + 1) {
+        unsigned char* const begin = early + EARLY_BYTES - in_front;
+        const size_t bytes = in_front + 2 * BLOCK;
+        fill(begin, bytes, in_front);
+        sweep();
+        CHECK(pwrite(file, begin, bytes, 0) == (ssize_t)bytes);
+        memset(begin, 0, bytes);
+        sweep();
+        CHECK(pread(file, begin, bytes, 0) == (ssize_t)bytes);
+        CHECK(holds(begin, bytes, in_front));
+        digest = mix(digest, digest_of(begin, bytes));
+    }
+    close(file);
+    CHECK(brk(early + EARLY_BYTES) == 0);
+    return digest;
+}
+
 static uint64_t use_reserve(void) {
     const size_t reserved = 256 * MIB;
     unsigned char* base = (unsigned char*)mmap(NULL, reserved, PROT_NONE,
@@ -55,8 +83,8 @@ static uint64_t use_reserve(void) {
         if (below(&random, 8) == 0) {
             // As an allocator that gives the end back.
             CHECK(mmap(base + usable, more, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-                  base + usable);
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                       0) == base + usable);
             continue;
         }
         usable += more;
@@ -69,9 +97,12 @@ static uint64_t use_reserve(void) {
 int main(void) {
     static char output[4096];
     setvbuf(stdout, output, _IOFBF, sizeof output);
+    unsigned char* const early = (unsigned char*)sbrk((intptr_t)EARLY_BYTES);
     prepare();  // so that the break is far memory, too
-    const uint64_t first = move_break();
-    const uint64_t second = use_reserve();
-    printf("breaks %016llx %016llx\n", (unsigned long long)first, (unsigned long long)second);
+    const uint64_t first = reach_from(early);
+    const uint64_t second = move_break();
+    const uint64_t third = use_reserve();
+    printf("breaks %016llx %016llx %016llx\n", (unsigned long long)first,
+           (unsigned long long)second, (unsigned long long)third);
     return 0;
 }
