@@ -18,6 +18,7 @@
 
 #include "cli/outcome.hpp"
 #include "cli/run.hpp"
+#include "sys/unasked_processor.hpp"
 
 namespace hanare::cli {
 namespace {
@@ -131,6 +132,7 @@ int become_tools(char** argv, bool ignores_file_size_signal = true) {
 
 int main(int argc, char** argv) {
     namespace cli = hanare::cli;
+    hanare::sys::ask_processor_again();
     cli::become_space_proxy(argc, argv);
     auto command = cli::understand(argc, argv);
     if (!command) return cli::become_tools(argv);
