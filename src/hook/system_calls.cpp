@@ -18,7 +18,8 @@ std::atomic<bool> has_failed{false};
 }  // namespace
 
 Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uint32_t> numbers,
-                                  std::span<const AddressedCall> addressed) {
+                                  std::span<const AddressedCall> addressed,
+                                  const Transfers& transfers) {
     for (const uint32_t number : numbers) {
         if (number >= kSystemCallNumbers) {
             return fail(HANARE_STATUS_INVALID_ARGUMENT, "no system call has the number %u", number);
@@ -28,7 +29,7 @@ Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uin
     if (taken.exchange(true)) {
         return fail(HANARE_STATUS_BUSY, "system calls are intercepted already");
     }
-    set_handler(handler, numbers, addressed);
+    set_handler(handler, numbers, addressed, transfers);
     return {};
 }
 

@@ -9,6 +9,7 @@
 // time, rt_sigreturn, and the few sites that `RewriteReport` counts as left.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 
@@ -29,9 +30,11 @@ struct RewriteReport {
 //
 // `addressed`: those of them that concern `handler` only for the memory at these arguments, 4 GiB
 // at most of each, or for the stack.  It gets them only when such an address, or the stack pointer,
-// is near memory that it cares for, and perhaps when none is.
+// is near memory that it cares for, and perhaps when none is.  `transfers`: those of them that
+// transfer bytes, with one such address.
 Result<void> prepare_system_calls(SystemCallHandler handler, std::span<const uint32_t> numbers,
-                                  std::span<const AddressedCall> addressed = {});
+                                  std::span<const AddressedCall> addressed = {},
+                                  const Transfers& transfers = {});
 
 // From now on they are caught; afterwards it does nothing.  Other threads than the calling one,
 // which may be in a handler of such a call, are stopped for a moment.  NOT_SUPPORTED, then
@@ -58,6 +61,17 @@ constexpr uintptr_t far_in_front_of(uintptr_t begin) noexcept {
     return place != Place::kFar &&
            (place == Place::kNear ||
             hanare_hook_places[kPlaces + address / kPartBytes % kParts] != 0);
+}
+
+// Whether transfers from and to this file, below kFiles, may begin although the memory may not be
+// there: what the kernel then does not transfer can be transferred later.  Any thread;
+// async-signal-safe.
+inline void let_transfers_begin(uint64_t file, bool at_offsets, bool in_order) noexcept {
+    const auto set = [](uint8_t& word, bool may) {
+        std::atomic_ref(word).store(may ? 1 : 0, std::memory_order_relaxed);
+    };
+    set(hanare_hook_files[file], at_offsets);
+    set(hanare_hook_files[kFiles + file], in_order);
 }
 
 // With what has been loaded since.  Any thread.

@@ -148,6 +148,76 @@ TEST_F(SystemCallsTest, KeepRegistersAndFlags) {
     }
 }
 
+// What transferred less than it should have.
+std::atomic<uint64_t> short_calls{0};
+std::atomic<int64_t> short_result{0};
+Verdict short_verdict = Verdict::kDone;
+
+GENERAL_REGISTERS Verdict note_short(SystemCall& call, int64_t result) {
+    last = call;
+    __atomic_fetch_add(reinterpret_cast<uint64_t*>(&short_calls), 1, __ATOMIC_RELAXED);
+    __atomic_store_n(reinterpret_cast<int64_t*>(&short_result), result, __ATOMIC_RELAXED);
+    if (short_verdict == Verdict::kDone) call.finish(kAnswer);
+    if (short_verdict == Verdict::kThenAfter) return make_it_then_more(call);
+    return short_verdict;
+}
+
+// getppid, as if it told how many bytes it has transferred.
+TEST_F(SystemCallsTest, TransfersBeginAtOnceWhereTheyMay) {
+    for (const bool is_in_order : {false, true}) {
+        EXPECT_EQ(
+            run_in_child([&] {
+                const auto parent = static_cast<uint64_t>(getppid());
+                constexpr uint32_t kNumbers[] = {SYS_getppid};
+                Transfers transfers = {{}, {}, note_short};
+                (is_in_order ? transfers.in_order : transfers.at_offsets) = kNumbers;
+                HOOK_CHECK(intercept(count_only, {SYS_getppid}, {{SYS_getppid, 0b10}}, transfers));
+                constexpr uintptr_t kMemory = 0x1234'0000'1000;
+                note_handlers_memory(kMemory, kMemory + 4096);
+                const auto make = [](uint64_t file, uint64_t address, uint64_t bytes,
+                                     uint64_t result) {
+                    calls = short_calls = calls_after = 0;
+                    for (const uint64_t flags : {0x8c5ULL, 0x0ULL}) {
+                        const Registers before = {
+                            {file, address, bytes, 4, 5, 6}, 0x202 | flags, 0};
+                        const Registers after = after_getppid(before);
+                        if ((after.flags & 0x8c5) != flags || after.result != result) return false;
+                        if (!std::equal(after.values, after.values + 6, before.values))
+                            return false;
+                    }
+                    return true;
+                };
+                HOOK_CHECK(make(5, kMemory, parent, parent) && calls == 2);
+                let_transfers_begin(5, is_in_order, !is_in_order);
+                HOOK_CHECK(make(5, kMemory, parent, parent) && calls == 2);
+                let_transfers_begin(5, !is_in_order, is_in_order);
+                HOOK_CHECK(make(5, kMemory, parent, parent) && calls == 0 && short_calls == 0);
+                // The upper half of an int may be anything.
+                HOOK_CHECK(make(~0xffff'ffffUL | 5, kMemory, parent, parent) && calls == 0);
+                HOOK_CHECK(make(0x10005, kMemory, parent, parent) && calls == 2);
+                HOOK_CHECK(make(6, kMemory, parent, parent) && calls == 2);
+                HOOK_CHECK(make(6, 4096, parent + 1, parent) && calls == 0 && short_calls == 0);
+                // Not all of it.
+                HOOK_CHECK(make(5, kMemory, parent + 1, kAnswer) && calls == 0);
+                HOOK_CHECK(short_calls == 2 && short_result == static_cast<int64_t>(parent));
+                HOOK_CHECK(last.number == SYS_getppid && last.arguments[0] == 5 &&
+                           last.arguments[1] == kMemory && last.arguments[2] == parent + 1 &&
+                           last.arguments[3] == 4 && last.arguments[5] == 6);
+                short_verdict = Verdict::kNative;
+                HOOK_CHECK(make(5, kMemory, 0, parent) && calls == 0 && short_calls == 2);
+                short_verdict = Verdict::kThenAfter;
+                watched = 1;
+                HOOK_CHECK(make(5, kMemory, 0, parent) && short_calls == 2 && calls_after == 2);
+                // The stack.
+                const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+                note_handlers_memory(far_in_front_of(stack - 4096), stack);
+                HOOK_CHECK(make(5, kMemory, parent, parent) && calls == 2);
+                return std::string();
+            }),
+            "");
+    }
+}
+
 TEST_F(SystemCallsTest, WithAddressesArriveWhereTheHandlerCares) {
     EXPECT_EQ(run_in_child([] {
                   const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);

@@ -68,8 +68,8 @@ GENERAL_REGISTERS inline Verdict make_it_then_more(SystemCall& call) {
 }
 
 inline bool intercept(SystemCallHandler handler, std::vector<uint32_t> numbers,
-                      std::vector<AddressedCall> addressed = {}) {
-    auto done = prepare_system_calls(handler, numbers, addressed);
+                      std::vector<AddressedCall> addressed = {}, Transfers transfers = {}) {
+    auto done = prepare_system_calls(handler, numbers, addressed, transfers);
     if (done) done = catch_system_calls();
     if (!done) std::fprintf(stderr, "%s\n", done.error().text);
     return done.has_value();

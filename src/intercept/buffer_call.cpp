@@ -36,6 +36,11 @@ void BufferCalls::note_progress(SystemCall& call) {
     hook::hanare_hook_with_vector_registers(note, call.context);
 }
 
+bool BufferCalls::is_transfer(uint32_t number) noexcept {
+    return number == SYS_read || number == SYS_write || number == SYS_pread64 ||
+           number == SYS_pwrite64;
+}
+
 bool BufferCalls::are(const SystemCallArguments& row) noexcept {
     using Size = ArgumentSize::Kind;
     if (row.pointers().size() != 1) return false;
@@ -46,11 +51,9 @@ bool BufferCalls::are(const SystemCallArguments& row) noexcept {
     const bool is_told = pointer.size.kind == Size::kFixed ||
                          (pointer.size.kind == Size::kCounted && pointer.size.argument == 2);
     // Only of a file it is known whether a call on it waits for anybody.
-    const bool is_of_file = row.number == SYS_read || row.number == SYS_write ||
-                            row.number == SYS_pread64 || row.number == SYS_pwrite64;
-    return (is_of_file || !row.may_block) && is_buffer && is_told && pointer.index == 1 &&
-           pointer.size.unit != 0 && !pointer.holds_addresses && !pointer.kept &&
-           !pointer.uncertain;
+    return (is_transfer(row.number) || !row.may_block) && is_buffer && is_told &&
+           pointer.index == 1 && pointer.size.unit != 0 && !pointer.holds_addresses &&
+           !pointer.kept && !pointer.uncertain;
 }
 
 void BufferCalls::add(const SystemCallArguments& row) noexcept {

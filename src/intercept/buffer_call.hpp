@@ -25,6 +25,8 @@ namespace hanare::intercept {
 
 class BufferCalls {
 public:
+    // Whether it transfers bytes of a file (hook::Transfers).
+    static bool is_transfer(uint32_t number) noexcept;
     // Of calls that the table of arguments has, and that need nothing else done.
     void add(const SystemCallArguments& row) noexcept;
     // Whether a call is of the kind.
@@ -48,6 +50,9 @@ private:
         bool is_written = false;  // by the kernel
         bool may_block = false;
     };
+
+    // So many calls that were protected, and one of them asks whether those of its file need that.
+    static constexpr uint64_t kConsideredEvery = 32;
 
     static uint64_t bytes_of(const Buffer& buffer, const hook::SystemCall& call) noexcept {
         const uint64_t told =
@@ -93,6 +98,10 @@ hook::Verdict BufferCalls::answer(Space& space, hook::SystemCall& call) const {
     if (region == nullptr || begin + bytes > reinterpret_cast<uintptr_t>(region->end())) {
         return kNotUsual;
     }
+    if (cases == Cases::kMost && buffer.may_block &&
+        space.protected_calls() % kConsideredEvery == 0) {
+        return kNotUsual;
+    }
     // Published first, then looked at: whoever evicts does it the other way round.
     pager::Holds::Hold* hold = nullptr;
     if (cases == Cases::kAll && !pager::holds.know_caller()) {
@@ -108,6 +117,10 @@ hook::Verdict BufferCalls::answer(Space& space, hook::SystemCall& call) const {
             pager::Holds::release(*hold);
             return kNotUsual;
         }
+    }
+    if (cases == Cases::kAll && buffer.may_block &&
+        space.protected_calls() % kConsideredEvery == 0) {
+        consider_beginning(call.arguments[0]);
     }
     space.count_protected_call();
     pager::FrameTable& frames = region->pager->frames();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/file_kinds.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
@@ -13,8 +16,15 @@ namespace hanare::intercept {
 
 namespace {
 
+constexpr unsigned kMemoryDevices = 1;  // /dev/zero, /dev/null, /dev/urandom
+
+// Whose numbers let_transfers_begin() is about; 0: nobody's yet.  A child of vfork has the memory,
+// and perhaps other descriptors.
+constinit std::atomic<uint64_t> owner{0};
+constinit std::atomic<bool> is_over{false};
+constinit std::atomic<bool> is_over_in_order{false};
+
 FileKind kind_of(uint64_t file) noexcept {
-    constexpr unsigned kMemoryDevices = 1;  // /dev/zero, /dev/null, /dev/urandom
     struct stat status;
     if (sys::raw_call3(SYS_fstat, file, reinterpret_cast<uint64_t>(&status), 0) != 0) {
         return FileKind::kSlow;
@@ -22,6 +32,52 @@ FileKind kind_of(uint64_t file) noexcept {
     const bool is_prompt = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) ||
                            (S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemoryDevices);
     return is_prompt ? FileKind::kPrompt : FileKind::kSlow;
+}
+
+// statfs(2).  Of these it is known that they copy, unless O_DIRECT is set.
+bool is_copying_system(uint64_t file) noexcept {
+    constexpr int64_t kExt4 = 0xef53;
+    constexpr int64_t kXfs = 0x5846'5342;
+    constexpr int64_t kBtrfs = 0x9123'683e;
+    constexpr int64_t kF2fs = 0xf2f5'2010;
+    constexpr int64_t kTmpfs = 0x0102'1994;
+    constexpr int64_t kOverlay = 0x794c'7630;
+    struct statfs system;
+    if (sys::raw_call3(SYS_fstatfs, file, reinterpret_cast<uint64_t>(&system), 0) != 0) {
+        return false;
+    }
+    switch (static_cast<int64_t>(system.f_type)) {
+        case kExt4:
+        case kXfs:
+        case kBtrfs:
+        case kF2fs:
+        case kTmpfs:
+        case kOverlay: return true;
+        default: return false;
+    }
+}
+
+// null, zero, full, random, urandom.  What is read of others of that kind may be gone then (kmsg).
+bool is_of_no_content(const struct stat& status) noexcept {
+    const unsigned number = minor(status.st_rdev);
+    return S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemoryDevices &&
+           (number == 3 || number == 5 || (number >= 7 && number <= 9));
+}
+
+bool may_begin(uint64_t file, const struct stat& status) noexcept {
+    const int64_t flags = sys::raw_call3(SYS_fcntl, file, F_GETFL, 0);
+    return S_ISREG(status.st_mode) && flags >= 0 && (flags & (O_DIRECT | O_APPEND)) == 0 &&
+           is_copying_system(file) && !is_file_size_limited();
+}
+
+// It came with no exec, and goes with none.
+bool is_own(uint64_t file) noexcept {
+    const int64_t flags = sys::raw_call3(SYS_fcntl, file, F_GETFD, 0);
+    return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+}
+
+void let_none_begin() noexcept {
+    for (uint64_t file = 0; file < kFilesMax; ++file) hook::let_transfers_begin(file, false, false);
 }
 
 }  // namespace
@@ -34,10 +90,46 @@ FileKind find_file_kind(uint64_t file) noexcept {
     return kind;
 }
 
+bool is_file_size_limited() noexcept {
+    rlimit limit = {};
+    sys::raw_call6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, reinterpret_cast<uint64_t>(&limit), 0, 0);
+    return limit.rlim_cur != RLIM_INFINITY;
+}
+
 void forget_files(uint64_t first, uint64_t last) noexcept {
     for (uint64_t file = first; file <= last && file < kFilesMax; ++file) {
         file_kinds[file].store(FileKind::kUnknown, std::memory_order_relaxed);
+        hook::let_transfers_begin(file, false, false);
     }
+}
+
+void consider_beginning(uint64_t file) noexcept {
+    if (file >= kFilesMax || is_over.load() || hook::threads_begin_unseen()) return;
+    const auto self = static_cast<uint64_t>(sys::raw_call3(SYS_getpid, 0, 0, 0));
+    uint64_t nobody = 0;
+    if (!owner.compare_exchange_strong(nobody, self) && nobody != self) return;
+    struct stat status;
+    if (sys::raw_call3(SYS_fstat, file, reinterpret_cast<uint64_t>(&status), 0) != 0) return;
+    const bool has_no_content = is_of_no_content(status);
+    const bool may = has_no_content || may_begin(file, status);
+    const bool may_in_order = has_no_content || (may && is_own(file) && !is_over_in_order.load());
+    hook::let_transfers_begin(file, may, may_in_order);
+    if (is_over.load()) hook::let_transfers_begin(file, false, false);
+}
+
+void end_beginning() noexcept {
+    is_over.store(true);
+    let_none_begin();
+}
+
+// Those that may begin all the same are asked about again.
+void end_beginning_in_order() noexcept {
+    if (!is_over_in_order.exchange(true)) let_none_begin();
+}
+
+void begin_anew_in_child() noexcept {
+    let_none_begin();
+    owner.store(0);
 }
 
 }  // namespace hanare::intercept

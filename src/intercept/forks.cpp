@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "intercept/file_kinds.hpp"
 #include "intercept/fork_steps.hpp"
 #include "intercept/handler.hpp"
 #include "intercept/intercept.hpp"
@@ -38,6 +39,7 @@ Wanted wanted_of(const hook::SystemCall& call) {
 
 hook::Verdict handle_fork(hook::SystemCall& call) {
     const Wanted wanted = wanted_of(call);
+    if ((wanted.flags & CLONE_VFORK) == 0) end_beginning_in_order();
     // A thread, or a child that borrows this memory until it execs.
     if ((wanted.flags & CLONE_VM) != 0) {
         if ((wanted.flags & CLONE_VFORK) == 0) space()->note_threads();

@@ -5,6 +5,7 @@
 // cancelled.
 #include "intercept/handler.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "hook/rewrite/dispatch.hpp"
 #include "intercept/buffer_call.hpp"
 #include "intercept/far_arguments.hpp"
 #include "intercept/file_kinds.hpp"
@@ -250,6 +252,23 @@ Verdict refuse_transfers(SystemCall& call) {
     return Verdict::kDone;
 }
 
+// A file's transfers are no longer what they were.
+Verdict handle_file_flags(SystemCall& call) {
+    constexpr uint64_t kNotCopied = O_DIRECT | O_APPEND;
+    const bool changes = call.arguments[1] == F_SETFL && (call.arguments[2] & kNotCopied) != 0;
+    if (changes && !sys::own_descriptors.contain(static_cast<int>(call.arguments[0]))) {
+        end_beginning();
+    }
+    return handle_arguments(call);
+}
+
+// A thread may have descriptors of its own from now on.
+Verdict handle_unshare(SystemCall& call) {
+    constexpr uint64_t kFiles = 0x400;  // CLONE_FILES
+    if ((call.arguments[0] & kFiles) != 0) end_beginning();
+    return Verdict::kNative;
+}
+
 Verdict handle_action(SystemCall& call) {
     if (!changes_fault_action(call)) return handle_arguments(call);
     call.finish(0);
@@ -267,6 +286,8 @@ constexpr Handlers make_handlers() {
         handlers[number] = handle_memory;
     }
     handlers[SYS_mincore] = handle_mincore;
+    handlers[SYS_fcntl] = handle_file_flags;
+    handlers[SYS_unshare] = handle_unshare;
     handlers[SYS_mlockall] = refuse_to_lock;
     handlers[SYS_io_uring_setup] = handlers[SYS_io_setup] = refuse_transfers;
     handlers[SYS_rt_sigaction] = handle_action;
@@ -310,6 +331,28 @@ Space* space() noexcept { return the_space; }
 bool is_handled_apart(uint32_t number) noexcept { return kHandlers[number] != nullptr; }
 
 void add_buffer_call(const SystemCallArguments& row) noexcept { buffer_calls.add(row); }
+
+// What was transferred stays so; the rest goes as calls do that do not begin at once.  At the end
+// of a file that says once more that there is nothing.
+Verdict finish_transfer(SystemCall& call, int64_t result) {
+    if (result == -EFAULT) {
+        hook::let_transfers_begin(call.arguments[0] % hook::kFiles, false, false);
+        return handle_any(call);
+    }
+    const bool has_offset = call.number == SYS_pread64 || call.number == SYS_pwrite64;
+    const bool writes = call.number == SYS_write || call.number == SYS_pwrite64;
+    int64_t more = 0;
+    if (result > 0 && !(writes && is_file_size_limited())) {
+        SystemCall rest = call;
+        rest.arguments[1] += static_cast<uint64_t>(result);
+        rest.arguments[2] -= static_cast<uint64_t>(result);
+        if (has_offset) rest.arguments[3] += static_cast<uint64_t>(result);
+        hook::make_system_call(rest);
+        more = static_cast<int64_t>(rest.number);
+    }
+    call.finish(more > 0 ? result + more : result);
+    return Verdict::kDone;
+}
 
 Verdict handle_system_call(SystemCall& call) {
     const Verdict verdict = buffer_calls.answer<BufferCalls::Cases::kMost>(*the_space, call);

@@ -20,5 +20,7 @@ void add_buffer_call(const SystemCallArguments& row) noexcept;
 bool is_handled_apart(uint32_t number) noexcept;
 
 hook::Verdict handle_system_call(hook::SystemCall& call);
+// hook::TransferHandler.
+hook::Verdict finish_transfer(hook::SystemCall& call, int64_t result);
 
 }  // namespace hanare::intercept

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/intercept.hpp"
 
+#include <sys/syscall.h>
+
 #include <csignal>
 #include <new>
 #include <vector>
@@ -56,7 +58,10 @@ Result<void> begin(const SpaceOptions& options) {
     divide_local_memory(options.pool.local_bytes);
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
-    HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), addressed_calls()));
+    constexpr uint32_t kAtOffsets[] = {SYS_pread64, SYS_pwrite64};
+    constexpr uint32_t kInOrder[] = {SYS_read, SYS_write};
+    HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), addressed_calls(),
+                                          {kAtOffsets, kInOrder, finish_transfer}));
     made->adopt_static_memory();
     return {};
 }

@@ -11,6 +11,7 @@
 
 #include "base/units.hpp"
 #include "hook/system_calls.hpp"
+#include "intercept/file_kinds.hpp"
 #include "intercept/static_memory.hpp"
 #include "pager/whereabouts.hpp"
 #include "sys/futex.hpp"
@@ -558,6 +559,7 @@ int Space::become_child(bool has_row, uint32_t row) noexcept HANARE_NO_THREAD_SA
     const int error = has_row ? pool_->become_child(row, Foreign(*this), hooks_.needs_memory) : 0;
     is_attended_.store(false);
     has_threads_.store(false);
+    begin_anew_in_child();
     lock_.unlock();
     if (error == 0 && hooks_.child_began != nullptr) hooks_.child_began();
     return error;

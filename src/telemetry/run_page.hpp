@@ -31,7 +31,7 @@ namespace hanare::telemetry {
     XX(misses, "of these, that waited for it, or for others who did")             \
     XX(read_bytes, "read from the stores")                                        \
     XX(written_bytes, "written to the stores")                                    \
-    XX(protected_calls, "system calls that were given far memory")                \
+    XX(protected_calls, "system calls whose far memory was held")                 \
     XX(rewritten_sites, "system call instructions that were rewritten")           \
     XX(left_sites, "system call instructions that could not be")                  \
     XX(forks, "children that inherited far memory")

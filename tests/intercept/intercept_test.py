@@ -270,6 +270,11 @@ print(good, check(1))
     def test_breaks(self):
         self.compare("breaks")
 
+    def test_transfers(self):
+        totals = self.compare("transfers")
+        # Of 40000 to memory that is there most have begun at once, of 20000 to other memory few.
+        self.assertLess(totals["protected_calls"], 40000)
+
     def test_forks(self):
         self.compare("forks")
 

@@ -217,7 +217,7 @@ def _caught(run: dict[str, Any]) -> Figure | None:
                   "Memory of each process that Hanare keeps, by the means through which it was "
                   "asked for; each at its own peak.", made.svg,
                   Table("by process, MiB and numbers",
-                        ("process", "mapped", "heap", "static", "system calls with far memory",
+                        ("process", "mapped", "heap", "static", "system calls that hold far memory",
                          "their sites rewritten", "left", "forks"), rows))
 
 

@@ -16,6 +16,7 @@ namespace hanare::hook {
 namespace {
 
 std::atomic<SystemCallHandler> handler{nullptr};
+std::atomic<TransferHandler> fell_short{nullptr};
 bool wanted_by_handler[kSystemCallNumbers] = {};
 
 // Of mmap: PROT_EXEC, MAP_PRIVATE, MAP_TYPE, MAP_ANONYMOUS.  What is shared is the file itself.
@@ -83,7 +84,7 @@ void make_system_call(SystemCall& call) {
 }
 
 void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
-                 std::span<const AddressedCall> addressed) noexcept {
+                 std::span<const AddressedCall> addressed, const Transfers& transfers) noexcept {
     const auto want = [](uint32_t number, Wanted wanted) {
         hanare_hook_wanted[number] = static_cast<uint8_t>(wanted);
     };
@@ -92,6 +93,9 @@ void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
         want(number, Wanted::kAlways);
     }
     for (const AddressedCall& call : addressed) want(call.number, wanted_at(call.arguments));
+    fell_short.store(transfers.fell_short, std::memory_order_release);
+    for (const uint32_t number : transfers.at_offsets) want(number, Wanted::kTransferAtOffset);
+    for (const uint32_t number : transfers.in_order) want(number, Wanted::kTransferInOrder);
     handler.store(function, std::memory_order_release);
     want(SYS_mmap, Wanted::kAlways);
     want(SYS_munmap, Wanted::kAlways);
@@ -153,10 +157,14 @@ namespace {
 
 extern "C" Verdict hanare_hook_dispatch(SystemCall* call) {
     if (call->number < kSystemCallNumbers &&
-        hanare_hook_wanted[call->number] >= static_cast<uint8_t>(Wanted::kWhereSecondIs)) {
+        hanare_hook_wanted[call->number] < static_cast<uint8_t>(Wanted::kAlways)) {
         return handler.load(std::memory_order_acquire)(*call);
     }
     return dispatch_any(call);
+}
+
+extern "C" Verdict hanare_hook_dispatch_again(SystemCall* call, int64_t result) {
+    return fell_short.load(std::memory_order_acquire)(*call, result);
 }
 
 }  // namespace hanare::hook

@@ -7,8 +7,12 @@
 // On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
 // destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
 // the return address into the stub).  Returns with the program's stack pointer, rcx being 0 where
-// the stub makes the system call, or else where it jumps to, r11 being the stub's address that was
-// returned to.  Flags are kept, as the instruction keeps them: Rust's compilers rely on it.
+// the stub makes the system call, a number with 32 zeros at the end where it was made, or else
+// where the stub jumps to, r11 being the stub's address that was returned to.  Flags are kept, as
+// the instruction keeps them: Rust's compilers rely on it.
+//
+// A transfer that may begin at once is made here: asking for it takes longer than most.  Where it
+// was all transferred nobody needs to hear of it.
 //
 // That the call has returned before anything else happens is for the processor, which foresees
 // where functions return to from the calls it has seen: left by a jump behind the system call, the
@@ -29,22 +33,25 @@ static_assert(sizeof(SystemCall) == 104 && offsetof(SystemCall, arguments) == 8 
               offsetof(SystemCall, caller) == 56 && offsetof(SystemCall, stack) == 64 &&
               offsetof(SystemCall, cleared) == 72 && offsetof(SystemCall, watched) == 80 &&
               offsetof(SystemCall, after) == 88);
-static_assert(static_cast<int>(Wanted::kAlways) == 1 &&
-              static_cast<int>(Wanted::kWhereSecondIs) == 2 &&
-              static_cast<int>(Wanted::kWhereFirstTwoAre) == 3 &&
-              static_cast<int>(Wanted::kWhereFirstThreeAre) == 4 &&
-              static_cast<int>(Wanted::kWhereAnyIs) == 5 &&
-              static_cast<int>(Verdict::kNative) == 1 &&
+static_assert(static_cast<int>(Wanted::kTransferInOrder) == 1 &&
+              static_cast<int>(Wanted::kTransferAtOffset) == 2 &&
+              static_cast<int>(Wanted::kWhereSecondIs) == 3 &&
+              static_cast<int>(Wanted::kWhereFirstTwoAre) == 4 &&
+              static_cast<int>(Wanted::kWhereFirstThreeAre) == 5 &&
+              static_cast<int>(Wanted::kWhereAnyIs) == 6 && static_cast<int>(Wanted::kAlways) == 7);
+static_assert(static_cast<int>(Verdict::kNative) == 1 &&
               static_cast<int>(Verdict::kThenAfter) == 2 && kPlaceBytes == uint64_t{1} << 32);
+static_assert(sizeof hanare_hook_files == 0x20000 && kFiles == 0x10000);
 static_assert(static_cast<int>(Place::kNear) == 1 && static_cast<int>(Place::kNearInParts) == 2 &&
               kPlaces == 0x10000 && kPartBytes == 0x10000);
 static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x20000 &&
               kStubBytes == 64 && kStubReturnAt == 56 && kStubRedZoneBytes == 128 &&
-              kStubSyscallAt == 4);
+              kStubSyscallAt == 7 && kStubCallBytes == 20);
 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
 uint8_t hanare_hook_places[kPlaces + kParts] = {};
+uint8_t hanare_hook_files[2 * kFiles] = {};
 constinit std::atomic<bool> hanare_hook_threads_begin_unseen{false};
 }
 
@@ -58,7 +65,7 @@ asm(R"(
     movq    48(%rsp), %r9
     .endm
 
-    .macro  look_at register            # bits 32 to 47, then 16 to 31; changes no flags
+    .macro  look_at register, near=2b   # bits 32 to 47, then 16 to 31; changes no flags
     movq    \register, -8(%rsp)
     movzwl  -4(%rsp), %ecx
     movzbl  (%r11,%rcx), %ecx
@@ -68,62 +75,43 @@ asm(R"(
     movzwl  -6(%rsp), %ecx
     movzbl  0x10000(%r11,%rcx), %ecx
     jrcxz   9f
-8:  jmp     2b
+8:  jmp     \near
 9:
     .endm
 
-    .pushsection .text
-    .balign 64
-    .globl  hanare_hook_entry
-    .hidden hanare_hook_entry
-    .type   hanare_hook_entry, @function
-hanare_hook_entry:
-    .cfi_startproc
-    .cfi_def_cfa %rsp, 136
-    .cfi_offset %rip, -136
-    movzwl  %ax, %ecx                   # as much as the table has; the rest is the dispatcher's
-    leaq    hanare_hook_wanted(%rip), %r11
-    movzbl  (%r11,%rcx), %ecx           # changes no flags, as all up to where they are saved
-    jrcxz   1f
-    leaq    hanare_hook_places(%rip), %r11
-    leaq    -1(%rcx), %rcx
-    jrcxz   2f
-    leaq    -1(%rcx), %rcx
-    jrcxz   3f
-    leaq    -1(%rcx), %rcx
-    jrcxz   4f
-    leaq    -1(%rcx), %rcx
-    jrcxz   5f
-    jmp     7f
-1:  ret     $128
-2:  movq    (%rsp), %r11
-    leaq    hanare_hook_ask(%rip), %rcx
-    ret     $128
-5:  jmp     6f                          # jrcxz reaches no farther
-4:  look_at %rdi
-3:  look_at %rsi
+                                        # System calls end a line of 64 bytes: what follows is not
+                                        # fetched, and its return not foreseen, before the kernel.
+    .macro  transfer files              # which of them let it begin
+    look_at %rsi, 32f
     look_at %rsp
-    ret     $128
-6:  look_at %rdx
-    jmp     4b
-7:  look_at %r10
-    look_at %r8
-    look_at %r9
-    jmp     6b
-    .cfi_endproc
-    .size   hanare_hook_entry, . - hanare_hook_entry
-
+    jmp     40f
+32: look_at %rsp
+    movq    %rdi, -8(%rsp)
+    movzwl  -6(%rsp), %ecx              # of an int only the lower half is told
+    jrcxz   33f
+    jmp     2b
     .balign 64
-    .type   hanare_hook_ask, @function
-hanare_hook_ask:
-    .cfi_startproc
-    .cfi_def_cfa %rsp, 0
-    .cfi_register %rip, %r11
-    leaq    -128(%rsp), %rsp
-    .cfi_def_cfa_offset 128
-    pushq   %r11
-    .cfi_def_cfa_offset 136
-    .cfi_offset %rip, -136
+    .skip   37, 0xcc
+33: movzwl  %di, %ecx
+    leaq    \files(%rip), %r11
+    movzbl  (%r11,%rcx), %ecx
+    jrcxz   34f
+    movq    %rax, -16(%rsp)
+    syscall
+    movq    %rdx, %rcx
+    notq    %rcx
+    leaq    1(%rax,%rcx), %rcx          # 0 if it was all transferred
+    jrcxz   35f
+    jmp     36f
+35: movl    $1, %ecx
+    bswap   %rcx
+    ret     $128
+34: jmp     2b
+36: movq    -16(%rsp), %rcx
+    jmp     hanare_hook_ask_again
+    .endm
+
+    .macro  ask number, whom            # from the stub's address in r11 and on the stack
     pushq   %rbp
     .cfi_def_cfa_offset 144
     .cfi_offset %rbp, -144
@@ -136,23 +124,24 @@ hanare_hook_ask:
     leaq    8(%rsp), %rbp
     .cfi_def_cfa %rbp, 144
     andq    $-64, %r11                  # the stub
-    leaq    144(%rbp), %rcx
     movq    56(%r11), %r11              # where the program goes on
     subq    $112, %rsp
     andq    $-16, %rsp
-    movq    %rax, (%rsp)
+    movq    \number, (%rsp)
     movq    %rdi, 8(%rsp)
     movq    %rsi, 16(%rsp)
     movq    %rdx, 24(%rsp)
     movq    %r10, 32(%rsp)
     movq    %r8, 40(%rsp)
     movq    %r9, 48(%rsp)
+    leaq    144(%rbp), %rcx
     movq    %r11, 56(%rsp)
     movq    %rcx, 64(%rsp)
     movq    %rsp, %rdi
+    movq    %rax, %rsi                  # the result, where there is one
     cld
-    call    hanare_hook_dispatch
-    addq    $6, 8(%rbp)                 # behind the stub's system call
+    call    \whom
+    addq    $9, 8(%rbp)                 # behind the stub's system call
     cmpl    $1, %eax
     ja      5f
     addl    %eax, %eax
@@ -176,6 +165,8 @@ hanare_hook_ask:
     .cfi_def_cfa %rbp, 144
     .cfi_offset %rbp, -144
     .cfi_offset %rip, -136
+    .balign 64
+    .skip   26, 0xcc
 5:  movq    (%rsp), %rax                # kThenAfter
     load_arguments
     syscall
@@ -190,8 +181,90 @@ hanare_hook_ask:
     movq    (%rsp), %rax
     load_arguments
     jmp     6b
+    .endm
+
+    .pushsection .text
+    .balign 64
+    .globl  hanare_hook_entry
+    .hidden hanare_hook_entry
+    .type   hanare_hook_entry, @function
+hanare_hook_entry:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 136
+    .cfi_offset %rip, -136
+    movzwl  %ax, %ecx                   # as much as the table has; the rest is the dispatcher's
+    leaq    hanare_hook_wanted(%rip), %r11
+    movzbl  (%r11,%rcx), %ecx           # changes no flags, as all up to where they are saved
+    jrcxz   1f
+    leaq    hanare_hook_places(%rip), %r11
+    leaq    -1(%rcx), %rcx
+    jrcxz   10f
+    leaq    -1(%rcx), %rcx
+    jrcxz   20f
+    leaq    -1(%rcx), %rcx
+    jrcxz   3f
+    leaq    -1(%rcx), %rcx
+    jrcxz   4f
+    leaq    -1(%rcx), %rcx
+    jrcxz   5f
+    leaq    -1(%rcx), %rcx
+    jrcxz   7f
+2:  movq    (%rsp), %r11
+    leaq    hanare_hook_ask(%rip), %rcx
+1:  ret     $128
+20: jmp     21f                         # jrcxz reaches no farther
+3:  jmp     13f
+4:  jmp     14f
+5:  jmp     15f
+7:  jmp     17f
+10: transfer hanare_hook_files+0x10000
+14: look_at %rdi
+13: look_at %rsi
+    look_at %rsp
+    jmp     40f
+15: look_at %rdx
+    jmp     14b
+17: look_at %r10
+    look_at %r8
+    look_at %r9
+    jmp     15b
+21: transfer hanare_hook_files
+    .balign 64
+    .skip   60, 0xcc
+40: syscall                             # of no concern to the handler
+    movl    $1, %ecx
+    bswap   %rcx
+    ret     $128
+    .cfi_endproc
+    .size   hanare_hook_entry, . - hanare_hook_entry
+
+    .balign 64
+    .type   hanare_hook_ask, @function
+hanare_hook_ask:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 0
+    .cfi_register %rip, %r11
+    leaq    -128(%rsp), %rsp
+    .cfi_def_cfa_offset 128
+    pushq   %r11
+    .cfi_def_cfa_offset 136
+    .cfi_offset %rip, -136
+    ask     %rax, hanare_hook_dispatch
     .cfi_endproc
     .size   hanare_hook_ask, . - hanare_hook_ask
+
+    .balign 64
+    .type   hanare_hook_ask_again, @function
+hanare_hook_ask_again:                  # from the entry: rcx is the number, rax the result
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 136
+    .cfi_offset %rip, -136
+    movq    (%rsp), %r11
+    ask     %rcx, hanare_hook_dispatch_again
+    .cfi_endproc
+    .size   hanare_hook_ask_again, . - hanare_hook_ask_again
+    .purgem ask
+    .purgem transfer
     .purgem load_arguments
     .purgem look_at
 

@@ -24,14 +24,18 @@ inline constexpr size_t kParts = kPlaceBytes / kPartBytes;
 
 enum class Place : uint8_t { kFar = 0, kNear = 1, kNearInParts = 2 };
 
+inline constexpr size_t kFiles = 0x10000;
+
 enum class Wanted : uint8_t {
     kNot = 0,
-    kAlways = 1,
     // Where there is memory that the handler cares for: at the stack pointer, or
-    kWhereSecondIs = 2,       // at the second argument,
-    kWhereFirstTwoAre = 3,    // at the first one or the second,
-    kWhereFirstThreeAre = 4,  // at one of the first three,
-    kWhereAnyIs = 5,          // at any of the six.
+    kTransferInOrder = 1,     // at the second argument, unless the file lets it begin at once;
+    kTransferAtOffset = 2,    // the same;
+    kWhereSecondIs = 3,       // at the second argument,
+    kWhereFirstTwoAre = 4,    // at the first one or the second,
+    kWhereFirstThreeAre = 5,  // at one of the first three,
+    kWhereAnyIs = 6,          // at any of the six.
+    kAlways = 7,
 };
 
 extern "C" {
@@ -41,11 +45,16 @@ extern uint8_t hanare_hook_wanted[kWantedBytes];
 // Behind them, for the parts of all places that are near in parts, 1 where one of these is.
 extern uint8_t hanare_hook_places[kPlaces + kParts];
 
+// By the number of a file 1 where transfers at offsets may begin at once; behind these, the same of
+// transfers in order.
+extern uint8_t hanare_hook_files[2 * kFiles];
+
 // threads_begin_unseen() (system_calls.hpp).
 extern std::atomic<bool> hanare_hook_threads_begin_unseen;
 
 void hanare_hook_entry() noexcept;
 Verdict hanare_hook_dispatch(SystemCall* call);
+Verdict hanare_hook_dispatch_again(SystemCall* call, int64_t result);
 }
 
 }  // namespace hanare::hook

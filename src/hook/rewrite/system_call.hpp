@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace hanare::hook {
 
@@ -43,6 +44,19 @@ struct AddressedCall {
 // a cancellation.  The program expects its vector registers unchanged: handlers are compiled with
 // -mno-mmx -mno-sse, and call what is not through hanare_hook_with_vector_registers().
 using SystemCallHandler = Verdict (*)(SystemCall& call);
+
+// The same of a call that transfers bytes between the file of its first argument and the memory at
+// its second one, as many as the third one says, and has not transferred them all: `result` is what
+// the kernel has said, as from raw_system_call().
+using TransferHandler = Verdict (*)(SystemCall& call, int64_t result);
+
+// Calls that are made at once, and asked for afterwards, on files for which that does no harm
+// (let_transfers_begin() in hook/system_calls.hpp).
+struct Transfers {
+    std::span<const uint32_t> at_offsets;  // that are told where in the file
+    std::span<const uint32_t> in_order;    // where the last one has ended
+    TransferHandler fell_short = nullptr;
+};
 
 // Makes the system call here.  A negative errno value on failure, errno untouched.
 inline int64_t raw_system_call(uint64_t number, const uint64_t (&arguments)[6]) noexcept {
