@@ -63,15 +63,20 @@ constexpr uintptr_t far_in_front_of(uintptr_t begin) noexcept {
             hanare_hook_places[kPlaces + address / kPartBytes % kParts] != 0);
 }
 
-// Whether transfers from and to this file, below kFiles, may begin although the memory may not be
-// there: what the kernel then does not transfer can be transferred later.  Any thread;
+// Whether reads at offsets, or all transfers, from and to this file, below kFiles, may begin
+// although the memory may not be there, because the same call can be made again.  Any thread;
 // async-signal-safe.
-inline void let_transfers_begin(uint64_t file, bool at_offsets, bool in_order) noexcept {
+inline void let_transfers_begin(uint64_t file, bool reads_at_offsets, bool all) noexcept {
     const auto set = [](uint8_t& word, bool may) {
         std::atomic_ref(word).store(may ? 1 : 0, std::memory_order_relaxed);
     };
-    set(hanare_hook_files[file], at_offsets);
-    set(hanare_hook_files[kFiles + file], in_order);
+    set(hanare_hook_files[file], reads_at_offsets);
+    set(hanare_hook_files[kFiles + file], all);
+}
+// Some of what is not caught may close files or give their numbers to others.  Any thread;
+// async-signal-safe.
+inline bool do_files_change_unseen() noexcept {
+    return hanare_hook_files_change_unseen.load(std::memory_order_relaxed);
 }
 
 // With what has been loaded since.  Any thread.

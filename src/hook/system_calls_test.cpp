@@ -164,13 +164,13 @@ GENERAL_REGISTERS Verdict note_short(SystemCall& call, int64_t result) {
 
 // getppid, as if it told how many bytes it has transferred.
 TEST_F(SystemCallsTest, TransfersBeginAtOnceWhereTheyMay) {
-    for (const bool is_in_order : {false, true}) {
+    for (const bool is_read_at_offset : {false, true}) {
         EXPECT_EQ(
             run_in_child([&] {
                 const auto parent = static_cast<uint64_t>(getppid());
                 constexpr uint32_t kNumbers[] = {SYS_getppid};
                 Transfers transfers = {{}, {}, note_short};
-                (is_in_order ? transfers.in_order : transfers.at_offsets) = kNumbers;
+                (is_read_at_offset ? transfers.reads_at_offsets : transfers.others) = kNumbers;
                 HOOK_CHECK(intercept(count_only, {SYS_getppid}, {{SYS_getppid, 0b10}}, transfers));
                 constexpr uintptr_t kMemory = 0x1234'0000'1000;
                 note_handlers_memory(kMemory, kMemory + 4096);
@@ -188,9 +188,9 @@ TEST_F(SystemCallsTest, TransfersBeginAtOnceWhereTheyMay) {
                     return true;
                 };
                 HOOK_CHECK(make(5, kMemory, parent, parent) && calls == 2);
-                let_transfers_begin(5, is_in_order, !is_in_order);
+                let_transfers_begin(5, !is_read_at_offset, is_read_at_offset);
                 HOOK_CHECK(make(5, kMemory, parent, parent) && calls == 2);
-                let_transfers_begin(5, !is_in_order, is_in_order);
+                let_transfers_begin(5, is_read_at_offset, !is_read_at_offset);
                 HOOK_CHECK(make(5, kMemory, parent, parent) && calls == 0 && short_calls == 0);
                 // The upper half of an int may be anything.
                 HOOK_CHECK(make(~0xffff'ffffUL | 5, kMemory, parent, parent) && calls == 0);

@@ -2,7 +2,6 @@
 #include "intercept/file_kinds.hpp"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -22,7 +21,9 @@ constexpr unsigned kMemoryDevices = 1;  // /dev/zero, /dev/null, /dev/urandom
 // and perhaps other descriptors.
 constinit std::atomic<uint64_t> owner{0};
 constinit std::atomic<bool> is_over{false};
-constinit std::atomic<bool> is_over_in_order{false};
+// How many changes have begun, and how many are under way.
+constinit std::atomic<uint64_t> changes{0};
+constinit std::atomic<uint64_t> changing{0};
 
 FileKind kind_of(uint64_t file) noexcept {
     struct stat status;
@@ -64,16 +65,10 @@ bool is_of_no_content(const struct stat& status) noexcept {
            (number == 3 || number == 5 || (number >= 7 && number <= 9));
 }
 
-bool may_begin(uint64_t file, const struct stat& status) noexcept {
+bool may_read_at_offsets(uint64_t file, const struct stat& status) noexcept {
     const int64_t flags = sys::raw_call3(SYS_fcntl, file, F_GETFL, 0);
-    return S_ISREG(status.st_mode) && flags >= 0 && (flags & (O_DIRECT | O_APPEND)) == 0 &&
-           is_copying_system(file) && !is_file_size_limited();
-}
-
-// It came with no exec, and goes with none.
-bool is_own(uint64_t file) noexcept {
-    const int64_t flags = sys::raw_call3(SYS_fcntl, file, F_GETFD, 0);
-    return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+    return S_ISREG(status.st_mode) && flags >= 0 && (flags & O_DIRECT) == 0 &&
+           is_copying_system(file);
 }
 
 void let_none_begin() noexcept {
@@ -90,31 +85,34 @@ FileKind find_file_kind(uint64_t file) noexcept {
     return kind;
 }
 
-bool is_file_size_limited() noexcept {
-    rlimit limit = {};
-    sys::raw_call6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, reinterpret_cast<uint64_t>(&limit), 0, 0);
-    return limit.rlim_cur != RLIM_INFINITY;
-}
-
-void forget_files(uint64_t first, uint64_t last) noexcept {
+void begin_to_change_files(uint64_t first, uint64_t last) noexcept {
+    changing.fetch_add(1);
+    changes.fetch_add(1);
     for (uint64_t file = first; file <= last && file < kFilesMax; ++file) {
         file_kinds[file].store(FileKind::kUnknown, std::memory_order_relaxed);
         hook::let_transfers_begin(file, false, false);
     }
 }
 
+void end_changing_files() noexcept { changing.fetch_sub(1); }
+
+// What changes meanwhile is not known to be what was looked at.
 void consider_beginning(uint64_t file) noexcept {
-    if (file >= kFilesMax || is_over.load() || hook::threads_begin_unseen()) return;
+    const uint64_t before = changes.load();
+    const bool is_sure = !is_over.load() && changing.load() == 0 &&
+                         !hook::do_files_change_unseen() && !hook::threads_begin_unseen();
+    if (file >= kFilesMax || !is_sure) return;
     const auto self = static_cast<uint64_t>(sys::raw_call3(SYS_getpid, 0, 0, 0));
     uint64_t nobody = 0;
     if (!owner.compare_exchange_strong(nobody, self) && nobody != self) return;
     struct stat status;
     if (sys::raw_call3(SYS_fstat, file, reinterpret_cast<uint64_t>(&status), 0) != 0) return;
-    const bool has_no_content = is_of_no_content(status);
-    const bool may = has_no_content || may_begin(file, status);
-    const bool may_in_order = has_no_content || (may && is_own(file) && !is_over_in_order.load());
-    hook::let_transfers_begin(file, may, may_in_order);
-    if (is_over.load()) hook::let_transfers_begin(file, false, false);
+    const bool all = is_of_no_content(status);
+    hook::let_transfers_begin(file, all || may_read_at_offsets(file, status), all);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (is_over.load() || changes.load() != before || hook::do_files_change_unseen()) {
+        hook::let_transfers_begin(file, false, false);
+    }
 }
 
 void end_beginning() noexcept {
@@ -122,14 +120,10 @@ void end_beginning() noexcept {
     let_none_begin();
 }
 
-// Those that may begin all the same are asked about again.
-void end_beginning_in_order() noexcept {
-    if (!is_over_in_order.exchange(true)) let_none_begin();
-}
-
 void begin_anew_in_child() noexcept {
     let_none_begin();
     owner.store(0);
+    changing.store(0);
 }
 
 }  // namespace hanare::intercept

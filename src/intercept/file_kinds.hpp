@@ -5,12 +5,12 @@
 // number is closed.  An answer that has become wrong keeps a block in memory for longer, no more.
 //
 // Of some of them a transfer may begin without any look at the memory (hook::let_transfers_begin):
-// what the kernel does not find there, or loses on the way, it leaves out, says so, and no byte of
-// the file is lost or passed over.  So it is where the kernel copies between memory and its cache:
-// regular files of the usual file systems, unless O_DIRECT lets a device write into memory, or
-// O_APPEND makes a write one piece for others; /dev/zero and its kind.  Calls that go on where the
-// last one has ended are one piece for whoever has the same description, so they begin so only
-// while nobody else can: another thread, a child of fork, who has it from before or after an exec.
+// what the kernel does not find there, or loses on the way, it leaves out and says so, and then the
+// call is made again.  That must do no harm.  So it is with all that concerns /dev/zero and its
+// kind; and with reads at offsets of regular files where the kernel copies from its cache: of the
+// usual file systems, unless O_DIRECT lets a device write into memory.  Other reads go on where the
+// last one has ended, which others may share, and others see what is written.  An answer that has
+// become wrong would do harm here.
 //
 // Any thread, async-signal-safe; compiled for general registers only.
 #pragma once
@@ -47,14 +47,13 @@ inline bool transfers_promptly(uint64_t file) noexcept {
 void consider_beginning(uint64_t file) noexcept;
 // Transfers of no file do so any more: they may mean something else without being seen.
 void end_beginning() noexcept;
-// Those in order do not: there is about to be a thread, or a child.
-void end_beginning_in_order() noexcept;
-// RLIMIT_FSIZE: a write across it is shorter, and the next one is told of by a signal.
-bool is_file_size_limited() noexcept;
 // In a child of a fork, which has its own descriptors.
 void begin_anew_in_child() noexcept;
 
-// These numbers, the last one included, are about to mean something else.
-void forget_files(uint64_t first, uint64_t last) noexcept;
+// Around what may make these numbers, the last one included, another file's: what was remembered of
+// them is forgotten.  No destructor does it, which a cancelled thread would run; where one is
+// cancelled in between no transfers begin any more.
+void begin_to_change_files(uint64_t first, uint64_t last) noexcept;
+void end_changing_files() noexcept;
 
 }  // namespace hanare::intercept

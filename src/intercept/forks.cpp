@@ -39,7 +39,8 @@ Wanted wanted_of(const hook::SystemCall& call) {
 
 hook::Verdict handle_fork(hook::SystemCall& call) {
     const Wanted wanted = wanted_of(call);
-    if ((wanted.flags & CLONE_VFORK) == 0) end_beginning_in_order();
+    // Which has the memory, and descriptors of its own.
+    if ((wanted.flags & (CLONE_VM | CLONE_VFORK | CLONE_FILES)) == CLONE_VM) end_beginning();
     // A thread, or a child that borrows this memory until it execs.
     if ((wanted.flags & CLONE_VM) != 0) {
         if ((wanted.flags & CLONE_VFORK) == 0) space()->note_threads();

@@ -165,47 +165,50 @@ Verdict handle_identity(SystemCall& call) {
     return Verdict::kDone;
 }
 
-// Programs that close all descriptors they may have do not know of Hanare's.
+// Programs that close all descriptors they may have do not know of Hanare's.  The upper half of an
+// int's register is anything.
 Verdict handle_close(SystemCall& call) {
-    const auto number = static_cast<int>(call.arguments[0]);
-    if (call.number == SYS_close) {
-        forget_files(call.arguments[0], call.arguments[0]);
-        if (!sys::own_descriptors.contain(number)) return Verdict::kNative;
-        call.finish(-EBADF);
+    const bool is_close = call.number == SYS_close;
+    const auto number = static_cast<uint32_t>(call.arguments[is_close ? 0 : 1]);
+    if (sys::own_descriptors.contain(static_cast<int>(number))) {
+        call.finish(is_close ? -EBADF : -EBUSY);
         return Verdict::kDone;
     }
-    if (call.number == SYS_dup2 || call.number == SYS_dup3) {
-        forget_files(call.arguments[1], call.arguments[1]);
-        if (!sys::own_descriptors.contain(static_cast<int>(call.arguments[1]))) {
-            return Verdict::kNative;
-        }
-        call.finish(-EBUSY);
-        return Verdict::kDone;
-    }
-    forget_files(call.arguments[0], call.arguments[1]);
-    // close_range: what lies between them.
+    begin_to_change_files(number, number);
+    call.finish(hook::raw_system_call(call.number, call.arguments));
+    end_changing_files();
+    return Verdict::kDone;
+}
+
+// A close_range: what lies between Hanare's.
+int64_t close_between_own(const SystemCall& call) {
     const auto last = static_cast<uint32_t>(call.arguments[1]);
     constexpr uint64_t kCloseOnExec = 4;
     auto from = static_cast<uint32_t>(call.arguments[0]);
     uint32_t own = static_cast<uint32_t>(sys::own_descriptors.next(static_cast<int>(from)));
     if (from > last || own > last || (call.arguments[2] & kCloseOnExec) != 0) {
-        return Verdict::kNative;
+        return hook::raw_system_call(SYS_close_range, call.arguments);
     }
     for (;;) {
         const uint32_t to = own > last ? last : own - 1;
         if (own > from) {
             const uint64_t piece[6] = {from, to, call.arguments[2], 0, 0, 0};
             const int64_t result = hook::raw_system_call(SYS_close_range, piece);
-            if (result < 0 || own > last) {
-                call.finish(result);
-                return Verdict::kDone;
-            }
+            if (result < 0 || own > last) return result;
         }
-        if (own >= last) break;
+        if (own >= last) return 0;
         from = own + 1;
         own = static_cast<uint32_t>(sys::own_descriptors.next(static_cast<int>(from)));
     }
-    call.finish(0);
+}
+
+Verdict handle_close_range(SystemCall& call) {
+    constexpr uint64_t kUnshare = 2;
+    if ((call.arguments[2] & kUnshare) != 0) end_beginning();
+    begin_to_change_files(static_cast<uint32_t>(call.arguments[0]),
+                          static_cast<uint32_t>(call.arguments[1]));
+    call.finish(close_between_own(call));
+    end_changing_files();
     return Verdict::kDone;
 }
 
@@ -252,13 +255,12 @@ Verdict refuse_transfers(SystemCall& call) {
     return Verdict::kDone;
 }
 
-// A file's transfers are no longer what they were.
+// From now on a device may write into memory, whatever numbers the file has.
 Verdict handle_file_flags(SystemCall& call) {
-    constexpr uint64_t kNotCopied = O_DIRECT | O_APPEND;
-    const bool changes = call.arguments[1] == F_SETFL && (call.arguments[2] & kNotCopied) != 0;
-    if (changes && !sys::own_descriptors.contain(static_cast<int>(call.arguments[0]))) {
-        end_beginning();
-    }
+    const auto file = static_cast<int>(call.arguments[0]);
+    const bool is_change =
+        static_cast<uint32_t>(call.arguments[1]) == F_SETFL && (call.arguments[2] & O_DIRECT) != 0;
+    if (is_change && !sys::own_descriptors.contain(file)) end_beginning();
     return handle_arguments(call);
 }
 
@@ -293,9 +295,8 @@ constexpr Handlers make_handlers() {
     handlers[SYS_rt_sigaction] = handle_action;
     handlers[SYS_rt_sigprocmask] = handle_mask;
     handlers[SYS_sigaltstack] = handle_signal_stack;
-    for (const uint32_t number : {SYS_close, SYS_close_range, SYS_dup2, SYS_dup3}) {
-        handlers[number] = handle_close;
-    }
+    for (const uint32_t number : {SYS_close, SYS_dup2, SYS_dup3}) handlers[number] = handle_close;
+    handlers[SYS_close_range] = handle_close_range;
     for (const uint32_t number : {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
                                   SYS_setresgid, SYS_setgroups, SYS_capset}) {
         handlers[number] = handle_identity;
@@ -332,25 +333,13 @@ bool is_handled_apart(uint32_t number) noexcept { return kHandlers[number] != nu
 
 void add_buffer_call(const SystemCallArguments& row) noexcept { buffer_calls.add(row); }
 
-// What was transferred stays so; the rest goes as calls do that do not begin at once.  At the end
-// of a file that says once more that there is nothing.
+// The whole call again, as calls go that do not begin at once: nothing has come of it that is not
+// the same then.  Other errors and the end of a file are that.
 Verdict finish_transfer(SystemCall& call, int64_t result) {
-    if (result == -EFAULT) {
-        hook::let_transfers_begin(call.arguments[0] % hook::kFiles, false, false);
-        return handle_any(call);
-    }
-    const bool has_offset = call.number == SYS_pread64 || call.number == SYS_pwrite64;
-    const bool writes = call.number == SYS_write || call.number == SYS_pwrite64;
-    int64_t more = 0;
-    if (result > 0 && !(writes && is_file_size_limited())) {
-        SystemCall rest = call;
-        rest.arguments[1] += static_cast<uint64_t>(result);
-        rest.arguments[2] -= static_cast<uint64_t>(result);
-        if (has_offset) rest.arguments[3] += static_cast<uint64_t>(result);
-        hook::make_system_call(rest);
-        more = static_cast<int64_t>(rest.number);
-    }
-    call.finish(more > 0 ? result + more : result);
+    const bool is_fault = result == -EFAULT;
+    if (is_fault) hook::let_transfers_begin(call.arguments[0] % hook::kFiles, false, false);
+    if (is_fault || result > 0) return handle_any(call);
+    call.finish(result);
     return Verdict::kDone;
 }
 

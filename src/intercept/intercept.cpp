@@ -58,10 +58,10 @@ Result<void> begin(const SpaceOptions& options) {
     divide_local_memory(options.pool.local_bytes);
     // Accesses to addresses that are set aside and not mapped are SIGSEGV to the program.
     HANARE_TRY(pager::claim_faults(SIGSEGV));
-    constexpr uint32_t kAtOffsets[] = {SYS_pread64, SYS_pwrite64};
-    constexpr uint32_t kInOrder[] = {SYS_read, SYS_write};
+    constexpr uint32_t kReadsAtOffsets[] = {SYS_pread64};
+    constexpr uint32_t kOthers[] = {SYS_read, SYS_write, SYS_pwrite64};
     HANARE_TRY(hook::prepare_system_calls(handle_system_call, wanted_calls(), addressed_calls(),
-                                          {kAtOffsets, kInOrder, finish_transfer}));
+                                          {kReadsAtOffsets, kOthers, finish_transfer}));
     made->adopt_static_memory();
     return {};
 }

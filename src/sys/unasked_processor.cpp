@@ -122,6 +122,9 @@ void ask_processor_again() noexcept {
 
 extern "C" void hanare_answer_unasked() noexcept {
     using namespace hanare::sys;
+#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 36)
+    return;  // it takes the sizes of caches for 0 that nobody tells it, and copies by them
+#endif
     if (is_blocked(SIGSEGV)) return;
     const SignalAction action = {.handler = on_fault,
                                  .flags = SA_SIGINFO | kHasRestorer,

@@ -94,8 +94,8 @@ void set_handler(SystemCallHandler function, std::span<const uint32_t> numbers,
     }
     for (const AddressedCall& call : addressed) want(call.number, wanted_at(call.arguments));
     fell_short.store(transfers.fell_short, std::memory_order_release);
-    for (const uint32_t number : transfers.at_offsets) want(number, Wanted::kTransferAtOffset);
-    for (const uint32_t number : transfers.in_order) want(number, Wanted::kTransferInOrder);
+    for (const uint32_t number : transfers.reads_at_offsets) want(number, Wanted::kReadAtOffset);
+    for (const uint32_t number : transfers.others) want(number, Wanted::kTransfer);
     handler.store(function, std::memory_order_release);
     want(SYS_mmap, Wanted::kAlways);
     want(SYS_munmap, Wanted::kAlways);

@@ -33,8 +33,8 @@ static_assert(sizeof(SystemCall) == 104 && offsetof(SystemCall, arguments) == 8 
               offsetof(SystemCall, caller) == 56 && offsetof(SystemCall, stack) == 64 &&
               offsetof(SystemCall, cleared) == 72 && offsetof(SystemCall, watched) == 80 &&
               offsetof(SystemCall, after) == 88);
-static_assert(static_cast<int>(Wanted::kTransferInOrder) == 1 &&
-              static_cast<int>(Wanted::kTransferAtOffset) == 2 &&
+static_assert(static_cast<int>(Wanted::kTransfer) == 1 &&
+              static_cast<int>(Wanted::kReadAtOffset) == 2 &&
               static_cast<int>(Wanted::kWhereSecondIs) == 3 &&
               static_cast<int>(Wanted::kWhereFirstTwoAre) == 4 &&
               static_cast<int>(Wanted::kWhereFirstThreeAre) == 5 &&
@@ -52,6 +52,7 @@ extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
 uint8_t hanare_hook_places[kPlaces + kParts] = {};
 uint8_t hanare_hook_files[2 * kFiles] = {};
+constinit std::atomic<bool> hanare_hook_files_change_unseen{false};
 constinit std::atomic<bool> hanare_hook_threads_begin_unseen{false};
 }
 

@@ -29,8 +29,8 @@ inline constexpr size_t kFiles = 0x10000;
 enum class Wanted : uint8_t {
     kNot = 0,
     // Where there is memory that the handler cares for: at the stack pointer, or
-    kTransferInOrder = 1,     // at the second argument, unless the file lets it begin at once;
-    kTransferAtOffset = 2,    // the same;
+    kTransfer = 1,            // at the second argument, unless the file lets it begin at once;
+    kReadAtOffset = 2,        // the same;
     kWhereSecondIs = 3,       // at the second argument,
     kWhereFirstTwoAre = 4,    // at the first one or the second,
     kWhereFirstThreeAre = 5,  // at one of the first three,
@@ -45,11 +45,12 @@ extern uint8_t hanare_hook_wanted[kWantedBytes];
 // Behind them, for the parts of all places that are near in parts, 1 where one of these is.
 extern uint8_t hanare_hook_places[kPlaces + kParts];
 
-// By the number of a file 1 where transfers at offsets may begin at once; behind these, the same of
-// transfers in order.
+// By the number of a file 1 where reads at offsets may begin at once; behind these, the same of all
+// other transfers.
 extern uint8_t hanare_hook_files[2 * kFiles];
 
-// threads_begin_unseen() (system_calls.hpp).
+// do_files_change_unseen() and threads_begin_unseen() (system_calls.hpp).
+extern std::atomic<bool> hanare_hook_files_change_unseen;
 extern std::atomic<bool> hanare_hook_threads_begin_unseen;
 
 void hanare_hook_entry() noexcept;

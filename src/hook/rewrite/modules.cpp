@@ -65,6 +65,27 @@ struct Placement {
     uint8_t* running(const uint8_t* place) const noexcept { return run + (place - read.data()); }
 };
 
+constexpr int64_t kAnyNumber = -1;
+
+// A system call, by its number if that is known, is not caught.
+void note_unseen(int64_t number) noexcept {
+    switch (number) {
+        case SYS_clone:
+        case SYS_clone3: hanare_hook_threads_begin_unseen.store(true); break;
+        case SYS_close:
+        case SYS_close_range:
+        case SYS_dup2:
+        case SYS_dup3:
+        case SYS_fcntl:
+        case SYS_unshare: break;
+        default:
+            if (number >= 0) return;
+            hanare_hook_threads_begin_unseen.store(true);
+    }
+    hanare_hook_files_change_unseen.store(true);
+    for (uint64_t file = 0; file < kFiles; ++file) let_transfers_begin(file, false, false);
+}
+
 // Jumps are written when all sites have been looked at, since that reads the code around them.
 struct Jump {
     uint8_t* from;
@@ -111,7 +132,7 @@ public:
         if (const Result<void> reserved = reserve(); !reserved) {
             stubs_.release();
             sites_left.fetch_add(static_cast<uint32_t>(capacity_));
-            hanare_hook_threads_begin_unseen.store(true);
+            note_unseen(kAnyNumber);
             return reserved;
         }
         if (capacity_ == 0) return {};
@@ -125,7 +146,7 @@ public:
         }
         modules_seen.fetch_add(1);
         const Result<void> written = count_ > 0 ? write() : Result<void>();
-        if (!written) hanare_hook_threads_begin_unseen.store(true);
+        if (!written) note_unseen(kAnyNumber);
         if (count_ == 0 || !written) stubs_.release();
         const uint32_t rewritten = written ? static_cast<uint32_t>(count_) : 0;
         sites_rewritten.fetch_add(rewritten);
@@ -154,9 +175,7 @@ private:
         const bool is_usable = site.usable() && site.begin() >= taken_until_;
         const uint8_t* const stub = is_usable ? stubs_.add(site, place) : nullptr;
         if (stub == nullptr) {
-            const bool begins_threads =
-                site.number < 0 || site.number == SYS_clone || site.number == SYS_clone3;
-            if (begins_threads) hanare_hook_threads_begin_unseen.store(true);
+            note_unseen(site.number);
             return;
         }
         jumps()[count_++] = {.from = place - site.before_bytes,

@@ -53,8 +53,8 @@ using TransferHandler = Verdict (*)(SystemCall& call, int64_t result);
 // Calls that are made at once, and asked for afterwards, on files for which that does no harm
 // (let_transfers_begin() in hook/system_calls.hpp).
 struct Transfers {
-    std::span<const uint32_t> at_offsets;  // that are told where in the file
-    std::span<const uint32_t> in_order;    // where the last one has ended
+    std::span<const uint32_t> reads_at_offsets;
+    std::span<const uint32_t> others;
     TransferHandler fell_short = nullptr;
 };
 
