@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <csignal>
 
-#include "hook/rewrite/dispatch.hpp"
 #include "intercept/buffer_call.hpp"
 #include "intercept/far_arguments.hpp"
 #include "intercept/file_kinds.hpp"

@@ -11,8 +11,9 @@
 // where the stub jumps to, r11 being the stub's address that was returned to.  Flags are kept, as
 // the instruction keeps them: Rust's compilers rely on it.
 //
-// A transfer that may begin at once is made here: asking for it takes longer than most.  Where it
-// was all transferred nobody needs to hear of it.
+// A call whose addresses are all far from such memory is made here.  So is a transfer that may
+// begin at once, since asking for it takes longer than most; if it was all transferred nobody needs
+// to hear of it.
 //
 // That the call has returned before anything else happens is for the processor, which foresees
 // where functions return to from the calls it has seen: left by a jump behind the system call, the
