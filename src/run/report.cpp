@@ -33,6 +33,18 @@ using telemetry::RunChild;
 using telemetry::RunPage;
 using telemetry::RunRow;
 
+// What is counted from the start of the process on.
+struct Counts {
+    uint64_t wait_ns = 0;
+    uint64_t faults = 0;
+    uint64_t hits = 0;
+    uint64_t misses = 0;
+    uint64_t read_bytes = 0;
+    uint64_t written_bytes = 0;
+    uint64_t protected_calls = 0;
+    uint64_t forks = 0;
+};
+
 struct Report {
     RunPage* page = nullptr;
     RunRow* row = nullptr;
@@ -45,6 +57,7 @@ struct Report {
     int parent = 0;                           // of that one
     pager::FileRoom file_room;
     bool is_child = false;
+    Counts inherited;          // by a child: not its own
     bool is_attended = false;  // has an attendant
     bool answers = false;      // at a control socket
     std::array<char, 16> command{};
@@ -157,6 +170,23 @@ uint64_t own_peak(const intercept::Space::Figures& figures) noexcept {
                      figures.mapping_bytes_peak});
 }
 
+uint64_t faults_of(const hanare_counters& counters) noexcept {
+    return counters.read_faults + counters.write_faults + counters.upgrade_faults;
+}
+
+Counts counts_of(const intercept::Space& space, const hanare_counters& counters) noexcept {
+    return {
+        .wait_ns = counters.wait_ns,
+        .faults = faults_of(counters),
+        .hits = counters.staged_hits,
+        .misses = counters.demand_reads + counters.part_reads + counters.wait_faults,
+        .read_bytes = counters.read_bytes,
+        .written_bytes = counters.written_bytes,
+        .protected_calls = space.protected_calls(),
+        .forks = space.forks(),
+    };
+}
+
 void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
     RunRow& row = current_row();
     if (row.process_id.load() != getpid()) begin_row(row);
@@ -172,17 +202,18 @@ void write_row(intercept::Space& space, const hanare_counters& counters) noexcep
     row.heap_bytes_peak = figures.heap_bytes_peak;
     row.static_bytes_peak = figures.static_bytes_peak;
     row.mapping_bytes_peak = figures.mapping_bytes_peak;
-    row.wait_ns = counters.wait_ns;
-    row.faults = counters.read_faults + counters.write_faults + counters.upgrade_faults;
-    row.hits = counters.staged_hits;
-    row.misses = counters.demand_reads + counters.part_reads + counters.wait_faults;
-    row.read_bytes = counters.read_bytes;
-    row.written_bytes = counters.written_bytes;
-    row.protected_calls = space.protected_calls();
+    const Counts counts = counts_of(space, counters);
+    row.wait_ns = counts.wait_ns - report.inherited.wait_ns;
+    row.faults = counts.faults - report.inherited.faults;
+    row.hits = counts.hits - report.inherited.hits;
+    row.misses = counts.misses - report.inherited.misses;
+    row.read_bytes = counts.read_bytes - report.inherited.read_bytes;
+    row.written_bytes = counts.written_bytes - report.inherited.written_bytes;
+    row.protected_calls = counts.protected_calls - report.inherited.protected_calls;
+    row.forks = counts.forks - report.inherited.forks;
     const hook::RewriteReport sites = hook::rewrite_report();
     row.rewritten_sites = sites.rewritten;
     row.left_sites = sites.left;
-    row.forks = space.forks();
     if (report.row == nullptr) return;
     const uint64_t far = figures.far_bytes;
     const uint64_t total =
@@ -255,8 +286,7 @@ uint32_t adapt_budget(pager::Pool& pool, const hanare_counters& counters) noexce
     const uint32_t sharers =
         report.page == nullptr ? 1 : std::max<uint32_t>(report.page->sharers.load(), 1);
     if (report.row != nullptr) {
-        note_activity(*report.row,
-                      counters.read_faults + counters.write_faults + counters.upgrade_faults);
+        note_activity(*report.row, faults_of(counters));
     }
     uint64_t share = share_of_budget(sharers);
     // At once, and the others have their part in it when they hear of it.
@@ -399,6 +429,13 @@ void begin_child_report() noexcept {
     report.own_child = report.forked.exchange(nullptr);
     report.row = nullptr;
     report.is_child = true;
+    intercept::Space& space = *intercept::space();
+    report.inherited = {};
+    if (space.pool() != nullptr) {
+        hanare_counters counters = {};
+        static_cast<void>(space.pool()->stats(nullptr, counters));
+        report.inherited = counts_of(space, counters);
+    }
     report.is_attended = false;
     report.far_bytes = 0;
     report.share_bytes = 0;

@@ -93,7 +93,8 @@ struct Frame : ListLink {
     bool counts_use = false;  // parts come back one by one in this turn, so that they are counted
     bool tests_use = false;   // the block was in dense use
     bool tests_fill = false;  // a stream came to the block as a whole (stream_fill.hpp)
-    uint64_t neighbours = 0;  // of those on the shelf: came with other parts, and not used yet
+    uint32_t parts_passed = 0;  // by a stream, when the block's last turn ended
+    uint64_t neighbours = 0;    // of those on the shelf: came with other parts, and not used yet
     uint64_t read_only_at_first = 0;  // read from the store for an access that did not write
     PartUse use_of_parts;
     uint64_t leftovers = 0;  // of what came back from the shelf, the last generation (Leftovers)

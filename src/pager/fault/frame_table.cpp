@@ -2,6 +2,7 @@
 #include "pager/fault/frame_table.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <sys/mman.h>
 #include <utility>
@@ -695,7 +696,8 @@ void FrameTable::requeue_unpinned(Region& region, uint32_t index) noexcept {
 void FrameTable::mark_drop(Frame& frame, const Region& region, uint32_t index) noexcept {
     const sys::LockGuard guard(lock_);
     if (frame.queue != FrameQueue::kProbation || replacement_ == Replacement::kRoundRobin) return;
-    if (frame.region != &region || frame.block != index || frame.sparse) return;
+    if (frame.region != &region || frame.block != index) return;
+    if (frame.sparse && std::atomic_ref(frame.shelved).load(std::memory_order_relaxed) == 0) return;
     take_out(frame);
     put(frame, FrameQueue::kDrop);
 }

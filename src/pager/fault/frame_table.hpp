@@ -169,7 +169,8 @@ public:
     void enqueue(Frame& frame, FrameQueue queue) noexcept;
     // Takes the frame out of whatever queue it is in.
     void dequeue(Frame& frame) noexcept;
-    // Moves the frame to the drop queue if it holds that block and is on probation.
+    // Moves the frame to the drop queue if it holds that block and is on probation; one of a sparse
+    // block only if some of it is on the shelf, which then goes.
     void mark_drop(Frame& frame, const Region& region, uint32_t index) noexcept;
     // Puts a frame that was pinned back on probation, unless somebody else has queued it.
     void requeue_unpinned(Region& region, uint32_t index) noexcept;

@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "pager/fault/pager.hpp"
 #include "pager/fault/parts.hpp"
+#include "pager/fault/sparse_frame.hpp"
 #include "sys/clock.hpp"
 
 namespace hanare::pager {
@@ -171,9 +172,11 @@ void Pager::observe(Fault& fault) noexcept {
     const uint32_t word = behind.load();
     if (block_word::resident(word)) {
         frames_.mark_drop(*region.frame_of(behind), region, found.behind);
-    } else if (block_word::state(word) == BlockState::kSparse && (word & kStored) == 0) {
+    } else if (block_word::state(word) == BlockState::kSparse) {
         // What was never written back costs little by parts, so it tells at once.
-        note_use(*region.frame_of(behind), region, found.behind, true);
+        if ((word & kStored) == 0) note_use(*region.frame_of(behind), region, found.behind, true);
+        // What the stream has not used of it makes room for the next blocks.
+        if (region.fill.is_low()) frames_.mark_drop(*region.frame_of(behind), region, found.behind);
     }
 }
 
@@ -368,6 +371,9 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
     if (block_word::state(block.load()) == BlockState::kExtending) {
         Frame& sparse = *region.frame_of(block);
         sparse.in_keeper = false;
+        // One stream has left it, and another one comes.
+        const auto used = static_cast<uint32_t>(std::popcount(sparse.present));
+        end_fill_test(sparse, used * 2 >= region.parts_per_block);
         if (status == HANARE_STATUS_OK) {
             status = finish_read(region, frame.block, frame, sparse.dirty);
         }

@@ -44,10 +44,6 @@ void end_test(Frame& frame, bool is_dense) {
     }
 }
 
-void end_fill_test(Frame& frame, bool by_half) {
-    if (std::exchange(frame.tests_fill, false)) frame.region->fill.note(by_half);
-}
-
 void note_leaving(Frame& frame) {
     frame.use_of_parts.forget(frame.leaving);
     if (const uint64_t judged = frame.read_only_at_first & frame.leaving; judged != 0) {
@@ -72,10 +68,9 @@ bool is_passage(const Frame& frame, uint32_t used) {
 void note_turn(Frame& frame) {
     const auto used = static_cast<uint32_t>(std::popcount(frame.present));
     end_test(frame, used * kStillDenseShare >= frame.region->parts_per_block);
-    // A stream may not have come to its end.
-    if (is_passage(frame, used) && used * 2 < frame.region->parts_per_block) {
-        frame.tests_fill = false;
-    }
+    // A stream may not have come to its end; where it has, the next turn finds no more.
+    const bool may_go_on = is_passage(frame, used) && used * 2 < frame.region->parts_per_block;
+    if (may_go_on && std::exchange(frame.parts_passed, used) != used) return;
     end_fill_test(frame, used * 2 >= frame.region->parts_per_block);
 }
 
@@ -239,6 +234,7 @@ Frame* Pager::split(const Fault& fault) noexcept {
     sparse->leftovers = 0;
     sparse->counts_use = true;
     sparse->tests_fill = false;
+    sparse->parts_passed = 0;
     begin_test(*sparse);
     store_mask(sparse->dirty, (block.load() & kDirty) != 0 ? region.all_parts() : 0);
     block.frame.store(sparse->index | Block::kSparseFrame, std::memory_order_relaxed);

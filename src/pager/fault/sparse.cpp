@@ -84,6 +84,7 @@ Pager::Served Pager::serve_part(Fault& fault, uint32_t word, hanare_status* stat
         frame->counts_use = true;
         frame->tests_use = false;
         frame->tests_fill = false;
+        frame->parts_passed = 0;
         if (fault.use == StreamUse::kNone) begin_test(*frame);
         block.frame.store(frame->index | Block::kSparseFrame, std::memory_order_relaxed);
     } else {

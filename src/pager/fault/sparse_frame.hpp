@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <sys/mman.h>
+#include <utility>
 
 #include "pager/fault/block.hpp"
 #include "pager/fault/frame.hpp"
@@ -26,6 +27,11 @@ inline void begin_test(Frame& frame) {
     std::atomic<uint32_t>& word = frame.region->block(frame.block).word;
     frame.tests_use =
         (word.fetch_and(~block_word::kDense, std::memory_order_relaxed) & block_word::kDense) != 0;
+}
+
+// It is known how much a stream has used of the block.
+inline void end_fill_test(Frame& frame, bool by_half) {
+    if (std::exchange(frame.tests_fill, false)) frame.region->fill.note(by_half);
 }
 
 inline void clear_shelf(const Region& region, uint32_t index) {
