@@ -245,7 +245,8 @@ Result<Region*> Pool::adopt(sys::Mapping range) {
     return regions_.back().get();
 }
 
-std::optional<uint32_t> Pool::prepare_fork() noexcept {
+// Of other threads only one that reports at its end may have the lock; the child has none of them.
+std::optional<uint32_t> Pool::prepare_fork() noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     keeper_->pause();
     pager_->gate().close();
     pager_->finish_all_transfers();
@@ -254,7 +255,11 @@ std::optional<uint32_t> Pool::prepare_fork() noexcept {
         slots_->child_failed(*row);
         row.reset();
     }
-    if (!row) cancel_fork();
+    if (row) {
+        lock_.lock();
+    } else {
+        cancel_fork();
+    }
     return row;
 }
 
@@ -263,7 +268,8 @@ void Pool::cancel_fork() noexcept {
     keeper_->resume();
 }
 
-void Pool::finish_fork(uint32_t row, int child) noexcept {
+void Pool::finish_fork(uint32_t row, int child) noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
+    lock_.unlock();
     if (child > 0) {
         slots_->child_started(row, child);
         engine_->note_shared_pages();
@@ -276,7 +282,9 @@ void Pool::finish_fork(uint32_t row, int child) noexcept {
 
 // The kernel has copied what was present, without what watches over it.
 int Pool::become_child(uint32_t row, const ForeignMemory& foreign,
-                       void (*on_need)(Pager& pager) noexcept) noexcept {
+                       void (*on_need)(Pager& pager) noexcept) noexcept
+    HANARE_NO_THREAD_SAFETY_ANALYSIS {
+    lock_.unlock();
     slots_->become_child(row);
     store_->become_child();
     keeper_->forget_in_child();

@@ -57,9 +57,10 @@ struct Report {
     int parent = 0;                           // of that one
     pager::FileRoom file_room;
     bool is_child = false;
-    Counts inherited;          // by a child: not its own
-    bool is_attended = false;  // has an attendant
-    bool answers = false;      // at a control socket
+    Counts inherited;           // by a child: not its own
+    uint64_t faults_noted = 0;  // as activity
+    bool is_attended = false;   // has an attendant
+    bool answers = false;       // at a control socket
     std::array<char, 16> command{};
 };
 constinit Report report;
@@ -149,16 +150,15 @@ constexpr uint64_t kActivityMin = 100;
 constexpr uint64_t kEvenShare = 4;
 
 void note_activity(RunRow& row, uint64_t faults) noexcept {
-    static uint64_t faults_before = 0;
     static uint64_t counted_ns = 0;
     const uint64_t now_ns = sys::now_ns();
     const uint64_t passed_ns = std::min(now_ns - counted_ns, kActivityNs);
     const uint64_t before = row.activity.load(std::memory_order_relaxed);
     const uint64_t kept = before / kActivityNs * (kActivityNs - passed_ns) +
                           before % kActivityNs * (kActivityNs - passed_ns) / kActivityNs;
-    row.activity = kept + (faults - std::min(faults, faults_before));
+    row.activity = kept + (faults - std::min(faults, report.faults_noted));
     row.active_ns = now_ns;
-    faults_before = faults;
+    report.faults_noted = faults;
     counted_ns = now_ns;
 }
 
@@ -430,12 +430,10 @@ void begin_child_report() noexcept {
     report.row = nullptr;
     report.is_child = true;
     intercept::Space& space = *intercept::space();
-    report.inherited = {};
-    if (space.pool() != nullptr) {
-        hanare_counters counters = {};
-        static_cast<void>(space.pool()->stats(nullptr, counters));
-        report.inherited = counts_of(space, counters);
-    }
+    hanare_counters counters = {};
+    if (space.pool() != nullptr) static_cast<void>(space.pool()->stats(nullptr, counters));
+    report.inherited = counts_of(space, counters);
+    report.faults_noted = report.inherited.faults;
     report.is_attended = false;
     report.far_bytes = 0;
     report.share_bytes = 0;

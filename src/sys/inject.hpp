@@ -19,7 +19,7 @@ enum class Call : uint32_t {
     kUringSetup,
     kUserfaultfd,
     kMove,     // UFFDIO_MOVE
-    kFill,     // UFFDIO_COPY, UFFDIO_ZEROPAGE; fails behind the first page
+    kFill,     // UFFDIO_COPY, UFFDIO_ZEROPAGE; of several pages, fails behind the first one
     kPoison,   // UFFDIO_POISON
     kRemap,    // moving a mapping
     kProtect,  // mprotect

@@ -124,6 +124,9 @@ int fill(size_t bytes, size_t* filled_bytes, Request request) noexcept {
     int error = 0;
     while (done < bytes && error == 0) {
         const int injected = inject::next_errno(inject::Call::kFill);
+        // Of one page the kernel fills all or nothing.
+        if (injected != 0 && bytes - done <= kOsPageBytes) error = injected;
+        if (error != 0) break;
         int64_t filled = 0;
         error = request(done, injected != 0 ? kOsPageBytes : bytes - done, &filled);
         if (filled > 0) done += static_cast<size_t>(filled);

@@ -24,6 +24,8 @@ constexpr uint64_t kProtectedDenominator = 4;
 constexpr uint64_t kTestedShare = 8;
 constexpr uint32_t kTestsMax = 4;
 constexpr uint64_t kUntestedBytesMax = 64 << 20;
+// Behind so many sparse blocks a whole one is looked for.
+constexpr uint32_t kSparseDroppedMax = 16;
 // Read-ahead that nobody used may fill one part in kAheadShare of the budget.
 constexpr uint64_t kAheadShare = AheadShare::kMost;
 // What is read ahead at most.
@@ -260,6 +262,7 @@ void FrameTable::requeue_sparse(Frame& frame, uint64_t bytes) noexcept {
 void FrameTable::resize_sparse(Frame& frame, uint64_t bytes) noexcept {
     const sys::LockGuard guard(lock_);
     frame.bytes = bytes;
+    if (frame.queue == FrameQueue::kDrop) take_out(frame);
     if (frame.queue == FrameQueue::kNone) {
         put(frame, FrameQueue::kProbation);
     } else {
@@ -275,7 +278,7 @@ void FrameTable::note_missed() noexcept {
 void FrameTable::note_back_from_shelf(Frame& frame, bool was_withdrawn) noexcept {
     const sys::LockGuard guard(lock_);
     if (was_withdrawn) shelf_share_.note_return();
-    if (frame.queue != FrameQueue::kHidden) return;
+    if (frame.queue != FrameQueue::kHidden && frame.queue != FrameQueue::kDrop) return;
     if (frame.shelved != 0) return count_again(frame);
     take_out(frame);
     put(frame, FrameQueue::kProbation);
@@ -606,8 +609,10 @@ Frame* FrameTable::select_victim(FrameQueue& queue, bool prefer_clean,
 
 bool FrameTable::wants_hidden(const Frame& victim, FrameQueue from) noexcept {
     if (victim.sparse) {
-        return victim.region->has_shelf() && from != FrameQueue::kHidden &&
-               (victim.shelved & ~victim.neighbours) == 0;
+        // Behind a stream nothing more is found out of what it has not used.
+        const bool is_left = from == FrameQueue::kDrop;
+        const uint64_t known = is_left ? victim.shelved : victim.shelved & ~victim.neighbours;
+        return victim.region->has_shelf() && from != FrameQueue::kHidden && known == 0;
     }
     const bool mapped = from == FrameQueue::kProbation || from == FrameQueue::kProtected;
     if (!mapped || !victim.region->is_adopted()) return false;
@@ -619,6 +624,9 @@ bool FrameTable::wants_hidden(const Frame& victim, FrameQueue from) noexcept {
 Frame* FrameTable::select_dropped() noexcept {
     const sys::LockGuard guard(lock_);
     Frame* frame = drop_.back();
+    for (uint32_t sparse = 0; frame != nullptr && frame->sparse; ++sparse) {
+        frame = sparse < kSparseDroppedMax ? drop_.before(frame) : nullptr;
+    }
     if (frame == nullptr) return nullptr;
     Region& region = *frame->region;
     Block& block = region.block(frame->block);

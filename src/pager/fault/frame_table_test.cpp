@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pager/fault/frame_table.hpp"
 
+#include <bit>
 #include <gtest/gtest.h>
 #include <optional>
 #include <set>
@@ -349,6 +350,78 @@ TEST_F(ProtectedTest, StaysWhereNothingIsHidden) {
     for (uint32_t i = kProtected; i < kProtected + kProbation; ++i) {
         EXPECT_EQ(next_victim(), std::pair(i, false));
     }
+}
+
+// Blocks of which some parts are mapped and some on the shelf.
+class DroppedTest : public ProtectedTest {
+protected:
+    static constexpr uint64_t kPresent = 0x000f;
+    static constexpr uint64_t kShelved = 0xfff0;
+    static constexpr uint32_t kBlocks = 3;
+
+    void SetUp() override {
+        AheadTest::SetUp();
+        region_.part_bytes = kOsPageBytes;
+        region_.part_shift = static_cast<uint32_t>(std::countr_zero(kOsPageBytes));
+        region_.parts_per_block = kBlockBytes / kOsPageBytes;
+        whole_ = open(16 * kMiB, false, 1)[0];
+        auto sparse_class = table_->open_sparse_class();
+        auto shelf = sys::Mapping::reserve(kOsPageBytes, kOsPageBytes);
+        ASSERT_TRUE(sparse_class && shelf);
+        region_.shelf = std::move(*shelf);
+        for (uint32_t i = 0; i < kBlocks; ++i) {
+            Frame* const frame = table_->acquire_sparse(**sparse_class);
+            ASSERT_NE(frame, nullptr);
+            frame->region = &region_;
+            frame->block = i;
+            frame->present = kPresent;
+            frame->shelved = kShelved;
+            ASSERT_TRUE(table_->reserve(kBlockBytes, FrameTable::UseAhead::kNever));
+            ASSERT_TRUE(region_.block(i).try_enter(0, BlockState::kSparse));
+            table_->requeue_sparse(*frame, kBlockBytes);
+            frames_.push_back(frame);
+        }
+        table_->mark_drop(*frames_[1], region_, 1);
+    }
+
+    Frame* whole_ = nullptr;
+    std::vector<Frame*> frames_;
+};
+
+TEST_F(DroppedTest, WhatStreamsHaveNotUsedGoesFirst) {
+    EXPECT_EQ(next_victim(), std::pair(1u, false));
+    EXPECT_EQ(next_victim(), std::pair(0u, false));
+}
+
+TEST_F(DroppedTest, NeighboursGo) {
+    frames_[1]->neighbours = kShelved;
+    EXPECT_EQ(next_victim(), std::pair(1u, false));
+}
+
+TEST_F(DroppedTest, WhatIsUsedAgainIsNotLeft) {
+    frames_[1]->shelved = 0;
+    table_->note_back_from_shelf(*frames_[1], false);
+    EXPECT_EQ(next_victim(), std::pair(0u, false));
+    table_->mark_drop(*frames_[1], region_, 1);  // all of it is in use
+    EXPECT_EQ(next_victim(), std::pair(2u, false));
+    EXPECT_EQ(next_victim(), std::pair(1u, true));
+}
+
+TEST_F(DroppedTest, WhatGetsMoreIsNotLeft) {
+    table_->resize_sparse(*frames_[1], kBlockBytes);
+    EXPECT_EQ(next_victim(), std::pair(0u, false));
+}
+
+TEST_F(DroppedTest, WholeBlocksAreFoundBehindThem) {
+    EXPECT_EQ(table_->select_dropped(), nullptr);
+    whole_->region = &region_;
+    whole_->block = kBlocks;
+    ASSERT_TRUE(region_.block(kBlocks).try_enter(0, BlockState::kReadOnly));
+    table_->enqueue(*whole_, FrameQueue::kProbation);
+    table_->mark_drop(*whole_, region_, kBlocks);
+    table_->mark_drop(*frames_[2], region_, 2);
+    EXPECT_EQ(table_->select_dropped(), whole_);
+    EXPECT_EQ(next_victim(), std::pair(2u, false));
 }
 
 }  // namespace

@@ -371,10 +371,8 @@ void Pager::finish_fill(Frame& frame, hanare_status status) noexcept {
     if (block_word::state(block.load()) == BlockState::kExtending) {
         Frame& sparse = *region.frame_of(block);
         sparse.in_keeper = false;
-        // One stream has left it, and another one comes.
-        const auto used = static_cast<uint32_t>(std::popcount(sparse.present));
-        end_fill_test(sparse, used * 2 >= region.parts_per_block);
         if (status == HANARE_STATUS_OK) {
+            try_to_end_fill_test(sparse);  // or never: its frame goes
             status = finish_read(region, frame.block, frame, sparse.dirty);
         }
         finish_completion(sparse, frame, status);

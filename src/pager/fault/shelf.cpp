@@ -58,20 +58,11 @@ void note_leaving(Frame& frame) {
     }
 }
 
-// Whether what is used of it is not here and there.
-bool is_passage(const Frame& frame, uint32_t used) {
-    constexpr uint32_t kLeastParts = 4;
-    return used >= kLeastParts && run_count(frame.present) <= 2;
-}
-
 // At the end of a block's turn, in memory or on the shelf.
 void note_turn(Frame& frame) {
     const auto used = static_cast<uint32_t>(std::popcount(frame.present));
     end_test(frame, used * kStillDenseShare >= frame.region->parts_per_block);
-    // A stream may not have come to its end; where it has, the next turn finds no more.
-    const bool may_go_on = is_passage(frame, used) && used * 2 < frame.region->parts_per_block;
-    if (may_go_on && std::exchange(frame.parts_passed, used) != used) return;
-    end_fill_test(frame, used * 2 >= frame.region->parts_per_block);
+    try_to_end_fill_test(frame);
 }
 
 }  // namespace
@@ -248,6 +239,7 @@ Frame* Pager::split(const Fault& fault) noexcept {
 bool Pager::put_on_shelf(Frame& frame) noexcept {
     Region& region = *frame.region;
     note_turn(frame);
+    frame.tests_fill = false;  // from now on parts come back
     // Parts that are used over and over do not leave.
     note_use(frame, region, frame.block, frame.dirty != 0);
     const bool is_dense = (region.block(frame.block).load() & kDense) != 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@
 
 #include "pager/fault/block.hpp"
 #include "pager/fault/frame.hpp"
+#include "pager/fault/parts.hpp"
 #include "pager/fault/region.hpp"
 #include "sys/memory.hpp"
 
@@ -29,9 +31,25 @@ inline void begin_test(Frame& frame) {
         (word.fetch_and(~block_word::kDense, std::memory_order_relaxed) & block_word::kDense) != 0;
 }
 
+// Whether what is used of it is not here and there.
+inline bool is_passage(const Frame& frame, uint32_t used) {
+    constexpr uint32_t kLeastParts = 4;
+    return used >= kLeastParts && run_count(frame.present) <= 2;
+}
+
 // It is known how much a stream has used of the block.
 inline void end_fill_test(Frame& frame, bool by_half) {
     if (std::exchange(frame.tests_fill, false)) frame.region->fill.note(by_half);
+}
+
+// A turn has ended, or another stream comes.  Unless the one before may not have come to its end,
+// as it has used more than when the last turn ended.
+inline void try_to_end_fill_test(Frame& frame) {
+    const auto used = static_cast<uint32_t>(std::popcount(frame.present));
+    const bool by_half = used * 2 >= frame.region->parts_per_block;
+    const bool has_gone_on = std::exchange(frame.parts_passed, used) != used;
+    if (!by_half && has_gone_on && is_passage(frame, used)) return;
+    end_fill_test(frame, by_half);
 }
 
 inline void clear_shelf(const Region& region, uint32_t index) {
