@@ -77,12 +77,12 @@ bool ComposedChannel::submit(IoRequest& request) noexcept {
     Job& job = *free_jobs_.pop();
     job = {};
     job.request = &request;
-    job.group = &store_.group_at(request.offset);
+    job.group = store_.group_at(request.offset);
     request.next = nullptr;
     request.done_bytes = 0;
     ++jobs_in_flight_;
     bytes_in_flight_ += request.bytes;
-    if (held_.empty() && job.group->try_enter()) {
+    if (held_.empty() && job.group.try_enter()) {
         begin(job);
     } else {
         held_.push(job);
@@ -95,11 +95,11 @@ void ComposedChannel::begin(Job& job) noexcept {
     const IoRequest& request = *job.request;
     const uint64_t within = request.offset % layout.group_bytes();
     HANARE_ASSERT(within + request.bytes <= layout.group_bytes());
-    const Roles roles = roles_of(*job.group);
+    const Roles roles = roles_of(job.group);
     const bool is_read = request.kind == IoKind::kRead;
     const bool is_whole =
         within % layout.stripe_bytes() == 0 && request.bytes % layout.stripe_bytes() == 0;
-    if (!is_read) job.group->note_written();
+    if (!is_read) job.group.note_written();
     // One more for itself, so that it does not end before all are on their way.
     job.waiting = 1;
     if (!open_channels() || roles.lost > layout.spares() || !has_parts_for(request)) {
@@ -181,19 +181,19 @@ void ComposedChannel::begin_stripes(Job& job, const Roles& roles, uint64_t withi
 void ComposedChannel::carry_out_here(Job& job) noexcept {
     IoRequest& request = *job.request;
     const uint64_t within = request.offset % store_.layout().group_bytes();
-    if (!job.group->place(0)) {
+    if (!job.group.place(0)) {
         request.status = HANARE_STATUS_OUT_OF_RANGE;
     } else if (request.kind == IoKind::kRead) {
-        request.status = store_.io().read(*job.group, within, request.memory, request.bytes);
+        request.status = store_.io().read(job.group, within, request.memory, request.bytes);
     } else {
-        request.status = store_.io().write(*job.group, within, request.memory, request.bytes);
+        request.status = store_.io().write(job.group, within, request.memory, request.bytes);
     }
     job.is_settled = true;
 }
 
 void ComposedChannel::add_part(Job& job, uint32_t role, uint64_t offset, std::byte* memory,
                                size_t bytes, std::byte* parity) noexcept {
-    const Place place = *job.group->place(role);
+    const Place place = *job.group.place(role);
     Part& part = *free_parts_.pop();
     --free_part_count_;
     static_cast<IoRequest&>(part) = {};
@@ -236,7 +236,7 @@ void ComposedChannel::finish(Job& job) noexcept {
 
 void ComposedChannel::complete(Job& job) noexcept {
     IoRequest& request = *job.request;
-    job.group->leave();
+    job.group.leave();
     if (request.status == HANARE_STATUS_OK) request.done_bytes = request.bytes;
     bytes_in_flight_ -= request.bytes;
     completed_.push(request);
@@ -244,7 +244,7 @@ void ComposedChannel::complete(Job& job) noexcept {
 }
 
 void ComposedChannel::turn() noexcept {
-    while (!held_.empty() && held_.first->group->try_enter()) begin(*held_.pop());
+    while (!held_.empty() && held_.first->group.try_enter()) begin(*held_.pop());
     for (uint32_t member = 0; member < channels_.size(); ++member) {
         while (IoRequest* const done = channels_[member]->next_completed()) {
             finish_part(*static_cast<Part*>(done));

@@ -38,7 +38,7 @@ private:
     // A transfer of the caller's.
     struct Job {
         store::IoRequest* request = nullptr;
-        Group* group = nullptr;
+        Group group;
         Job* next = nullptr;
         uint32_t waiting = 0;  // parts
         bool has_failed = false;

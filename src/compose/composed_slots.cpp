@@ -30,7 +30,8 @@ Result<store::SlotTable> ComposedStore::open_slots(uint64_t slot_bytes) {
     };
     HANARE_TRY_ASSIGN(auto table,
                       store::SlotTable::create(static_cast<uint32_t>(slots), life_.number(),
-                                               {.function = fence, .context = this}));
+                                               {.function = fence, .context = this},
+                                               store::SlotTable::Spread::kDense));
     HANARE_TRY(take_part(table.row()));
     return table;
 }
@@ -40,6 +41,7 @@ Result<void> ComposedStore::share() {
                                                 GroupTable::For::kChildrenToo));
     HANARE_TRY_ASSIGN(room_, SharedRoom::make(members_));
     HANARE_TRY_ASSIGN(zeros_, sys::Mapping::reserve(Layout::kChunkBytes, kOsPageBytes));
+    HANARE_TRY(healer_.prepare_turns());
     for (uint32_t number = 0; number < members_.count(); ++number) {
         HANARE_TRY(members_[number].store().share());
     }
@@ -53,18 +55,25 @@ hanare_status ComposedStore::cover(uint64_t end) noexcept {
     if (wanted <= covered) return HANARE_STATUS_OK;
     if (wanted > groups_.groups()) return HANARE_STATUS_STORE_FULL;
     for (uint64_t number = covered; number < wanted; ++number) {
-        const hanare_status status = room_->cover(layout_, members_, groups_.group(number), number);
+        const hanare_status status = room_->cover(layout_, members_, groups_.group(number));
         if (status != HANARE_STATUS_OK) return status;
     }
+    room_->note_groups(wanted);
     while (covered < wanted && !covered_groups_.compare_exchange_weak(covered, wanted)) {
     }
     return HANARE_STATUS_OK;
 }
 
-// Strips are divided as the slots are, so each part of the slot is a part of a chunk.
 bool ComposedStore::renew(uint64_t offset, uint64_t bytes) noexcept {
-    Group& group = group_at(offset);
-    const uint64_t within = offset % layout_.group_bytes();
+    const Group group = group_at(offset);
+    group.enter();
+    const bool is_zero = renew_in(group, offset % layout_.group_bytes(), bytes);
+    group.leave();
+    return is_zero;
+}
+
+// Strips are divided as the slots are, so each part of the slot is a part of a chunk.
+bool ComposedStore::renew_in(const Group& group, uint64_t within, uint64_t bytes) noexcept {
     const uint64_t in_chunk = layout_.spot_of(within).offset;
     const uint64_t of_chunk = std::max(bytes / layout_.data, kOsPageBytes);
     bool is_zero = true;
@@ -78,6 +87,73 @@ bool ComposedStore::renew(uint64_t offset, uint64_t bytes) noexcept {
     return io_.write(group, within, zeros_.address(), bytes) == HANARE_STATUS_OK;
 }
 
+// A store's, of which chunks lie in a member.
+class ComposedStore::MemberUsers final : public store::SlotUsers {
+public:
+    MemberUsers(const ComposedStore& store, uint32_t member, store::SlotUsers& users) noexcept
+        : store_(store), member_(member), users_(users) {}
+
+    bool is_alone() noexcept override { return users_.is_alone(); }
+    uint64_t unit_bytes() const noexcept override {
+        return std::max(users_.unit_bytes() / store_.layout_.data, kOsPageBytes);
+    }
+    Content content_of(uint64_t offset, uint64_t bytes) noexcept override {
+        Content content = Content::kNone;
+        for (uint64_t at = offset; at < offset + bytes;) {
+            const uint64_t chunk_end = round_down(at, Layout::kChunkBytes) + Layout::kChunkBytes;
+            const uint64_t end = std::min(offset + bytes, chunk_end);
+            content = std::max(content, content_in_chunk(at, end));
+            at = end;
+        }
+        return content;
+    }
+
+private:
+    Content content_in_chunk(uint64_t begin, uint64_t end) noexcept {
+        const uint64_t chunk = round_down(begin, Layout::kChunkBytes);
+        if (!has_chunk(group_, chunk) && !find(chunk)) return Content::kNone;
+        const Layout& layout = store_.layout_;
+        const uint64_t strip = std::min(layout.strip_bytes, unit_bytes());
+        const uint64_t first = round_down(begin - chunk, strip) * layout.data;
+        const uint64_t last = round_up(end - chunk, strip) * layout.data;
+        return users_.content_of(group_ * layout.group_bytes() + first, last - first);
+    }
+    bool has_chunk(uint64_t number, uint64_t chunk) const noexcept {
+        const Group group = store_.groups_.group(number);
+        for (uint32_t role = 0; role < store_.layout_.total; ++role) {
+            const auto place = group.place(role);
+            if (place && place->member == member_ && place->offset == chunk) return true;
+        }
+        return false;
+    }
+    bool find(uint64_t chunk) noexcept {
+        const uint64_t end = store_.room_->groups_end();
+        for (uint64_t number = 0; number < end; ++number) {
+            if (!has_chunk(number, chunk)) continue;
+            group_ = number;
+            return true;
+        }
+        return false;
+    }
+
+    const ComposedStore& store_;
+    const uint32_t member_;
+    store::SlotUsers& users_;
+    uint64_t group_ = 0;  // that was looked for last
+};
+
+bool ComposedStore::tend(store::SlotUsers& users) noexcept {
+    if (!room_) return false;
+    bool has_more = false;
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        MemberUsers members_users(*this, number, users);
+        if (members_[number].is_used()) has_more |= members_[number].store().tend(members_users);
+    }
+    const uint64_t end = room_->groups_end();
+    if (cover(end * layout_.group_bytes()) != HANARE_STATUS_OK) return has_more;
+    return healer_.take_turn({*room_, users, end}) || has_more;
+}
+
 Result<void> ComposedStore::take_part(uint32_t row) {
     for (uint32_t number = 0; number < members_.count(); ++number) {
         HANARE_TRY(members_[number].store().take_part(row));
@@ -88,7 +164,7 @@ Result<void> ComposedStore::take_part(uint32_t row) {
 bool ComposedStore::fence(uint64_t rows) noexcept {
     for (uint32_t number = 0; number < members_.count(); ++number) {
         Member& member = members_[number];
-        if (member.is_lost() || member.store().fence(rows)) continue;
+        if (!member.is_used() || member.store().fence(rows)) continue;
         if (layout_.spares() == 0 || member.store().trouble() == nullptr) return false;
         members_.lose(member, layout_.spares());
     }
@@ -98,6 +174,7 @@ bool ComposedStore::fence(uint64_t rows) noexcept {
 bool ComposedStore::prepare_fork(uint32_t row) noexcept {
     for (uint32_t number = 0; number < members_.count(); ++number) {
         Member& member = members_[number];
+        if (member.state() == Member::State::kGone) continue;
         const auto is_lost = [&] {
             if (layout_.spares() != 0 && member.store().trouble() != nullptr) {
                 members_.lose(member, layout_.spares());

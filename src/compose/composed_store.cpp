@@ -16,7 +16,7 @@ namespace {
 constexpr int kCloseMs = 100;
 
 // For who must: transfers end, and so does the moving of a chunk.
-void close_surely(Group& group) noexcept {
+void close_surely(const Group& group) noexcept {
     while (!group.close(kCloseMs)) sys::yield_for_us(0);
 }
 
@@ -74,7 +74,7 @@ Result<uint64_t> ComposedStore::reserve(uint64_t bytes) {
     const uint64_t first = *offset / group_bytes;
     const uint64_t last = first + extent_bytes / group_bytes;
     for (uint64_t number = first; number < last; ++number) {
-        if (give_chunks(groups_.group(number), number, full)) continue;
+        if (give_chunks(groups_.group(number), full)) continue;
         release(*offset, bytes);
         return no_room(bytes);
     }
@@ -83,7 +83,7 @@ Result<uint64_t> ComposedStore::reserve(uint64_t bytes) {
 }
 
 // Roles go round the members, so that each has as much of data and parity as the others.
-bool ComposedStore::give_chunks(Group& group, uint64_t number, uint64_t& full) {
+bool ComposedStore::give_chunks(const Group& group, uint64_t& full) {
     if (group.place(0)) return true;
     std::array<Place, Layout::kRolesMax> places;
     uint64_t used = 0;
@@ -101,7 +101,7 @@ bool ComposedStore::give_chunks(Group& group, uint64_t number, uint64_t& full) {
     }
     close_surely(group);
     for (uint32_t role = 0; role < layout_.total; ++role) {
-        group.set_place(role, places[(role + number) % layout_.total]);
+        group.set_place(role, places[(role + group.number()) % layout_.total]);
     }
     group.open();
     return true;
@@ -120,7 +120,7 @@ void ComposedStore::release(uint64_t offset, uint64_t bytes) noexcept {
     extents_.release(offset, extent_bytes);
 }
 
-void ComposedStore::take_chunks_back(Group& group) noexcept {
+void ComposedStore::take_chunks_back(const Group& group) noexcept {
     close_surely(group);
     for (uint32_t role = 0; role < layout_.total; ++role) {
         const auto place = group.place(role);
@@ -137,7 +137,7 @@ hanare_status ComposedStore::in_groups(uint64_t offset, size_t bytes, Transfer t
     while (bytes != 0 && status == HANARE_STATUS_OK) {
         const uint64_t within = offset % layout_.group_bytes();
         const size_t part = std::min<size_t>(bytes, layout_.group_bytes() - within);
-        Group& group = group_at(offset);
+        const Group group = group_at(offset);
         group.enter();
         status = group.place(0) ? transfer(group, within, part) : HANARE_STATUS_OUT_OF_RANGE;
         group.leave();
@@ -148,7 +148,7 @@ hanare_status ComposedStore::in_groups(uint64_t offset, size_t bytes, Transfer t
 }
 
 hanare_status ComposedStore::read(uint64_t offset, std::byte* memory, size_t bytes) noexcept {
-    return in_groups(offset, bytes, [&](Group& group, uint64_t within, size_t part) {
+    return in_groups(offset, bytes, [&](const Group& group, uint64_t within, size_t part) {
         const hanare_status status = io_.read(group, within, memory, part);
         memory += part;
         return status;
@@ -157,7 +157,7 @@ hanare_status ComposedStore::read(uint64_t offset, std::byte* memory, size_t byt
 
 hanare_status ComposedStore::write(uint64_t offset, const std::byte* memory,
                                    size_t bytes) noexcept {
-    return in_groups(offset, bytes, [&](Group& group, uint64_t within, size_t part) {
+    return in_groups(offset, bytes, [&](const Group& group, uint64_t within, size_t part) {
         const hanare_status status = io_.write(group, within, memory, part);
         memory += part;
         return status;

@@ -33,8 +33,9 @@ namespace hanare::compose {
 class ComposedStore final : public store::Store {
 public:
     // Whether a thread makes up for members that are lost or leave, and opens those that are asked
-    // for; else only what redundancy there is serves, and a line says that a member is lost.
-    enum class Healing { kByThread, kNone };
+    // for; else whoever tends the store does, of one with slots, and a line says that a member is
+    // lost.
+    enum class Healing { kByThread, kInTurns };
     using OpenMember = Healer::OpenMember;
     // INVALID_ARGUMENT: fewer members than a group has chunks.
     static Result<std::unique_ptr<store::Store>> open(
@@ -58,6 +59,7 @@ public:
     int last_errno() const noexcept override { return members_.last_errno(); }
     const char* trouble() const noexcept override { return members_.trouble(layout_.spares()); }
     bool renew(uint64_t offset, uint64_t bytes) noexcept override;
+    bool tend(store::SlotUsers& users) noexcept override;
     uint64_t unit_bytes() const noexcept override { return layout_.group_bytes(); }
     Result<void> take_part(uint32_t row) override;
     bool fence(uint64_t rows) noexcept override;
@@ -74,16 +76,18 @@ public:
     const Layout& layout() const noexcept { return layout_; }
     Members& members() noexcept { return members_; }
     GroupIo& io() noexcept { return io_; }
-    Group& group_at(uint64_t offset) const noexcept {
+    Group group_at(uint64_t offset) const noexcept {
         return groups_.group(offset / layout_.group_bytes());
     }
     Healer& healer() noexcept { return healer_; }
 
 private:
     ComposedStore(const Layout& layout, GroupTable groups, Lanes lanes);
-    bool give_chunks(Group& group, uint64_t number, uint64_t& full);
-    void take_chunks_back(Group& group) noexcept;
+    bool give_chunks(const Group& group, uint64_t& full);
+    void take_chunks_back(const Group& group) noexcept;
     std::unexpected<Error> no_room(uint64_t bytes) const;
+    class MemberUsers;
+    bool renew_in(const Group& group, uint64_t within, uint64_t bytes) noexcept;
     template <typename Transfer>
     hanare_status in_groups(uint64_t offset, size_t bytes, Transfer transfer) noexcept;
 

@@ -63,7 +63,7 @@ uint32_t GroupIo::carry_out(Lane& lane, std::span<Piece> pieces) noexcept {
 
 GroupIo::StripeLock& GroupIo::lock_of(const Group& group, uint64_t chunk_offset) noexcept {
     const uint64_t stripe = chunk_offset / layout_.strip_bytes;
-    return locks_[(reinterpret_cast<uintptr_t>(&group) / sizeof(Group) + stripe) % kLocks];
+    return locks_[(group.number() + stripe) % kLocks];
 }
 
 hanare_status GroupIo::read(const Group& group, uint64_t offset, std::byte* memory,
@@ -82,7 +82,7 @@ hanare_status GroupIo::read(const Group& group, uint64_t offset, std::byte* memo
     return HANARE_STATUS_OK;
 }
 
-hanare_status GroupIo::write(Group& group, uint64_t offset, const std::byte* given,
+hanare_status GroupIo::write(const Group& group, uint64_t offset, const std::byte* given,
                              size_t bytes) noexcept {
     const sys::SignalBlock no_signals;
     group.note_written();

@@ -28,7 +28,7 @@ public:
     // Offsets in the group; multiples of 4 KiB.
     hanare_status read(const Group& group, uint64_t offset, std::byte* memory,
                        size_t bytes) noexcept;
-    hanare_status write(Group& group, uint64_t offset, const std::byte* memory,
+    hanare_status write(const Group& group, uint64_t offset, const std::byte* memory,
                         size_t bytes) noexcept;
     // Of one chunk, wherever it can be had from.
     hanare_status read_chunk(const Group& group, uint32_t role, uint64_t offset, std::byte* memory,

@@ -27,7 +27,7 @@ constexpr size_t kCopyBytes = 256 * kKiB;
 
 Result<void> Healer::start(OpenMember open_member) {
     open_member_ = std::move(open_member);
-    HANARE_TRY_ASSIGN(buffer_, sys::Mapping::reserve(kCopyBytes, kOsPageBytes));
+    HANARE_TRY(prepare_turns());
     const sys::SignalBlock inherited_by_the_thread;
     const auto body = [](void* self) -> void* {
         static_cast<Healer*>(self)->loop();
@@ -38,6 +38,11 @@ Result<void> Healer::start(OpenMember open_member) {
     }
     pthread_setname_np(thread_, "hanare-healer");
     is_running_ = true;
+    return {};
+}
+
+Result<void> Healer::prepare_turns() {
+    HANARE_TRY_ASSIGN(buffer_, sys::Mapping::reserve(kCopyBytes, kOsPageBytes));
     return {};
 }
 
@@ -183,6 +188,11 @@ bool Healer::heal_all() noexcept {
         }
     }
     if (is_busy || is_stopping_.load()) return false;
+    tell_moved(moved, left, was_lost);
+    return true;
+}
+
+void Healer::tell_moved(uint64_t moved, uint64_t left, bool was_lost) const noexcept {
     if (moved != 0 && left == 0) {
         telemetry::log(was_lost ? LogLevel::kWarn : LogLevel::kInfo,
                        "%s have moved to other members: nothing is missing",
@@ -191,19 +201,19 @@ bool Healer::heal_all() noexcept {
         HANARE_LOG_ONCE(LogLevel::kWarn, "%s cannot move: there is no room for it elsewhere (%s)",
                         format_size(left * Layout::kChunkBytes).c_str(), members_.names().c_str());
     }
-    return true;
+}
+
+bool Healer::should_move(const Group& group, uint32_t role) const noexcept {
+    const auto place = group.place(role);
+    if (!place) return false;
+    const Member::State state = members_[place->member].state();
+    return state == Member::State::kLeaving || state == Member::State::kLost;
 }
 
 // A group has one chunk to be moved, in nearly all cases.
-Healer::Outcome Healer::heal(Group& group, uint64_t& full) noexcept {
-    const auto should_move = [&](uint32_t role) {
-        const auto place = group.place(role);
-        if (!place) return false;
-        const Member::State state = members_[place->member].state();
-        return state == Member::State::kLeaving || state == Member::State::kLost;
-    };
+Healer::Outcome Healer::heal(const Group& group, uint64_t& full) noexcept {
     bool is_needed = false;
-    for (uint32_t role = 0; role < layout_.total; ++role) is_needed |= should_move(role);
+    for (uint32_t role = 0; role < layout_.total; ++role) is_needed |= should_move(group, role);
     if (!is_needed) return Outcome::kNothing;
     if (!members_.may_have_chunk(members_of(group), full)) return Outcome::kNoRoom;
     if (!group.close(kCloseMs)) {
@@ -212,7 +222,7 @@ Healer::Outcome Healer::heal(Group& group, uint64_t& full) noexcept {
     }
     Outcome outcome = Outcome::kNothing;
     for (uint32_t role = 0; role < layout_.total; ++role) {
-        if (!should_move(role)) continue;
+        if (!should_move(group, role)) continue;
         const Outcome one = move_chunk(group, role, full);
         if (outcome == Outcome::kNothing || one != Outcome::kMoved) outcome = one;
     }
@@ -229,10 +239,10 @@ uint64_t Healer::members_of(const Group& group) const noexcept {
     return used;
 }
 
-Healer::Outcome Healer::move_chunk(Group& group, uint32_t role, uint64_t& full) noexcept {
+Healer::Outcome Healer::move_chunk(const Group& group, uint32_t role, uint64_t& full) noexcept {
     const auto to = members_.take_chunk(members_of(group), full);
     if (!to) return Outcome::kNoRoom;
-    if (group.is_written() && !copy(group, role, *to)) {
+    if (group.is_written() && !copy(group, role, 0, Layout::kChunkBytes, *to)) {
         // With parity only what is zeros, or belongs to a group, may be had by another one.
         if (layout_.kind != Kind::kParity) members_.give_back(*to);
         return Outcome::kFailed;
@@ -244,15 +254,19 @@ Healer::Outcome Healer::move_chunk(Group& group, uint32_t role, uint64_t& full) 
     return Outcome::kMoved;
 }
 
-bool Healer::copy(Group& group, uint32_t role, Place to) noexcept {
+// Bytes of the chunk.
+bool Healer::copy(const Group& group, uint32_t role, uint64_t begin, uint64_t end,
+                  Place to) noexcept {
     Member& target = members_[to.member];
-    for (uint64_t at = 0; at < Layout::kChunkBytes; at += kCopyBytes) {
-        if (io_.read_chunk(group, role, at, buffer_.address(), kCopyBytes) != HANARE_STATUS_OK) {
+    while (begin < end) {
+        const auto bytes = std::min<size_t>(end - begin, kCopyBytes);
+        if (io_.read_chunk(group, role, begin, buffer_.address(), bytes) != HANARE_STATUS_OK) {
             return false;
         }
         const hanare_status written =
-            target.store().write(to.offset + at, buffer_.address(), kCopyBytes);
+            target.store().write(to.offset + begin, buffer_.address(), bytes);
         if (io_.note(target, written) != HANARE_STATUS_OK) return false;
+        begin += bytes;
     }
     return true;
 }
@@ -260,12 +274,14 @@ bool Healer::copy(Group& group, uint32_t role, Place to) noexcept {
 // What has nothing any more may end.
 void Healer::finish_leavers() noexcept {
     for (uint32_t number = 0; number < members_.count(); ++number) {
-        Member& member = members_[number];
-        if (member.chunks.load() != 0) continue;
-        if (!member.change(Member::State::kLeaving, Member::State::kGone)) continue;
-        member.store().give_up();
-        telemetry::log(LogLevel::kInfo, "%s has left", member.name().c_str());
+        if (members_[number].chunks.load() == 0) let_go(members_[number]);
     }
+}
+
+void Healer::let_go(Member& member) noexcept {
+    if (!member.change(Member::State::kLeaving, Member::State::kGone)) return;
+    member.store().give_up();
+    telemetry::log(LogLevel::kInfo, "%s has left", member.name().c_str());
 }
 
 }  // namespace hanare::compose

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Healer: the thread that moves chunks where they should be: away from members that leave, and,
-// made again from the others, away from members that are lost.  One chunk at a time, whose group is
-// closed meanwhile; the program goes on.
+// Healer: moves chunks where they should be: away from members that leave, and, made again from the
+// others, away from members that are lost.  One chunk at a time, whose group is closed meanwhile;
+// the program goes on.  A thread does that, or, where forked children share the store, whoever
+// tends it in turns, as long as one process has the store for itself.
 #pragma once
 
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "compose/group_table.hpp"
 #include "compose/layout.hpp"
 #include "compose/members.hpp"
+#include "compose/shared_room.hpp"
 #include "sys/memory.hpp"
 
 namespace hanare::compose {
@@ -37,6 +40,16 @@ public:
     Result<void> start(OpenMember open_member);
     void
     stop() noexcept;  // after a chunk, or the answer of a server, which may take its time limit
+
+    // Instead of the thread, once what turns need is there; a turn moves a chunk at most.  Whether
+    // there is more to do at once.  By one thread.
+    Result<void> prepare_turns();
+    struct Turn {
+        SharedRoom& room;
+        store::SlotUsers& users;
+        uint64_t groups_end;  // whose chunks this process can reach
+    };
+    bool take_turn(const Turn& turn) noexcept;
 
     // Groups below this number may have chunks.  Any thread.
     void note_groups(uint64_t end) noexcept;
@@ -72,12 +85,22 @@ private:
     bool may_be_needed() noexcept;
     uint64_t lost_chunks() const noexcept;
     bool heal_all() noexcept;
-    Outcome heal(Group& group, uint64_t& full) noexcept;
+    Outcome heal(const Group& group, uint64_t& full) noexcept;
     uint64_t members_of(const Group& group) const noexcept;
-    Outcome move_chunk(Group& group, uint32_t role, uint64_t& full) noexcept;
-    bool copy(Group& group, uint32_t role, Place to) noexcept;
+    bool should_move(const Group& group, uint32_t role) const noexcept;
+    Outcome move_chunk(const Group& group, uint32_t role, uint64_t& full) noexcept;
+    bool copy(const Group& group, uint32_t role, uint64_t begin, uint64_t end, Place to) noexcept;
+    void tell_moved(uint64_t moved, uint64_t left, bool was_lost) const noexcept;
+
+    uint64_t members_to_leave() const noexcept;
+    bool has_content(const Turn& turn, const Group& group) const noexcept;
+    Outcome heal_slots(const Turn& turn, const Group& group) noexcept;
+    Outcome move_slots(const Turn& turn, const Group& group, uint32_t role) noexcept;
+    Outcome copy_slots(const Turn& turn, const Group& group, uint32_t role, Place to) noexcept;
+    void finish_pass() noexcept;
     void say_what_is_lost() noexcept;
     void finish_leavers() noexcept;
+    void let_go(Member& member) noexcept;
     void tell_listeners() noexcept;
 
     const Layout& layout_;
@@ -94,6 +117,25 @@ private:
     std::atomic<uint64_t> moved_{0};
     std::atomic<uint32_t> healed_changes_{0};  // of Members, as far as it has dealt with them
     std::vector<bool> is_said_lost_;           // by member
+
+    // Of turns: one pass after the other through all groups, as long as some have to move.
+    struct Pass {
+        uint64_t leaving = 0;  // members, bits
+        uint32_t members = 0;
+        uint64_t groups_end = 0;
+        bool operator==(const Pass&) const = default;
+    };
+    Pass pass_;          // what it is for
+    Pass done_;          // the last that has left nothing
+    uint64_t next_ = 0;  // group
+    uint64_t full_ = 0;  // members, bits
+    uint64_t moved_in_pass_ = 0;
+    uint64_t left_ = 0;        // groups that could not move
+    uint64_t empty_left_ = 0;  // of those in which nothing is kept
+    bool was_busy_ = false;
+    uint64_t asked_ns_ = 0;        // when members were asked whether they leave
+    uint64_t again_ns_ = 0;        // when to try again what could not move
+    std::optional<Place> unused_;  // had for a chunk that could not be copied
     std::array<std::atomic<Listener*>, kListenersMax> listeners_{};
     std::atomic<uint32_t> telling_{0};
 };

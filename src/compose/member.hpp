@@ -43,6 +43,7 @@ public:
     }
     State state() const noexcept { return state_->load(std::memory_order_acquire); }
     bool is_lost() const noexcept { return state() == State::kLost; }
+    bool is_used() const noexcept { return state() <= State::kLeaving; }
     bool takes_chunks() const noexcept { return state() == State::kGood; }
     // Whether it was not before.
     bool set_lost() noexcept { return state_->exchange(State::kLost) != State::kLost; }

@@ -16,18 +16,18 @@ Result<SharedRoom> SharedRoom::make(Members& members) {
 }
 
 // Roles are given in their order, so all processes see the same members used by those before.
-hanare_status SharedRoom::cover(const Layout& layout, Members& members, Group& group,
-                                uint64_t number) noexcept {
+hanare_status SharedRoom::cover(const Layout& layout, Members& members,
+                                const Group& group) noexcept {
     uint64_t used = 0;
     for (uint32_t role = 0; role < layout.total; ++role) {
         if (!group.place(role)) {
-            const hanare_status status = give(layout, members, group, number, role, used);
+            const hanare_status status = give(layout, members, group, role, used);
             if (status != HANARE_STATUS_OK) return status;
         }
         const Place place = *group.place(role);
         Member& member = members[place.member];
         used |= uint64_t{1} << place.member;
-        if (member.is_lost()) continue;
+        if (!member.is_used()) continue;
         const hanare_status status = member.store().cover(place.offset + Layout::kChunkBytes);
         if (status == HANARE_STATUS_OK) continue;
         if (layout.spares() == 0) return status;
@@ -37,14 +37,14 @@ hanare_status SharedRoom::cover(const Layout& layout, Members& members, Group& g
 }
 
 // A list is filled in order; else members take turns.
-hanare_status SharedRoom::give(const Layout& layout, Members& members, Group& group,
-                               uint64_t number, uint32_t role, uint64_t used) noexcept {
+hanare_status SharedRoom::give(const Layout& layout, Members& members, const Group& group,
+                               uint32_t role, uint64_t used) noexcept {
     const uint32_t count = members.count();
-    const uint64_t first = layout.kind == Kind::kList ? 0 : number + role;
+    const uint64_t first = layout.kind == Kind::kList ? 0 : group.number() + role;
     hanare_status last = HANARE_STATUS_STORE_FULL;
     for (uint32_t turn = 0; turn < count; ++turn) {
         const auto each = static_cast<uint32_t>((first + turn) % count);
-        if ((used & uint64_t{1} << each) != 0 || members[each].is_lost()) continue;
+        if ((used & uint64_t{1} << each) != 0 || !members[each].takes_chunks()) continue;
         Place place;
         const hanare_status status = take(members[each], each, place);
         if (status == HANARE_STATUS_OK) {
@@ -61,6 +61,28 @@ hanare_status SharedRoom::give(const Layout& layout, Members& members, Group& gr
     if (!place) return last;
     group.offer_place(role, *place);
     return HANARE_STATUS_OK;
+}
+
+std::optional<Place> SharedRoom::take_chunk(Members& members, uint32_t first, uint64_t used,
+                                            uint64_t& full) noexcept {
+    const uint32_t count = members.count();
+    for (uint32_t turn = 0; turn < count; ++turn) {
+        const uint32_t number = (first + turn) % count;
+        const Member& member = members[number];
+        const bool is_usable = member.takes_chunks() && member.store().trouble() == nullptr;
+        if (((used | full) >> number & 1) != 0 || !is_usable) continue;
+        Place place;
+        if (take(members[number], number, place) == HANARE_STATUS_OK) return place;
+        full |= uint64_t{1} << number;
+    }
+    return std::nullopt;
+}
+
+void SharedRoom::note_groups(uint64_t end) noexcept {
+    std::atomic<uint64_t>& known = shared().groups_end;
+    uint64_t seen = known.load();
+    while (seen < end && !known.compare_exchange_weak(seen, end)) {
+    }
 }
 
 hanare_status SharedRoom::take(Member& member, uint32_t number, Place& place) noexcept {

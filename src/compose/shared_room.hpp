@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SharedRoom: what the processes of forked children know in common of a composed store: how much of
-// each member is in use, and which are lost.  Chunks are given out once and for all.
+// each member is in use, and which are lost.  Chunks are given out once: what a group has left
+// stays unused.
 //
 // Any thread of any of the processes, async-signal-safe, but for make(): nothing is locked, so that
 // a process may be killed at any instruction; a chunk is wasted then at most.
@@ -10,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/result.hpp"
 #include "compose/group_table.hpp"
@@ -26,11 +28,20 @@ public:
 
     // Gives the group its chunks, or finds them, so that this process can use them.  STORE_FULL;
     // another status: of a member that has failed, where none may.
-    hanare_status cover(const Layout& layout, Members& members, Group& group,
-                        uint64_t number) noexcept;
+    hanare_status cover(const Layout& layout, Members& members, const Group& group) noexcept;
+
+    // One more, of a member that has room and is none of `used` (bits); members that turn out to
+    // have none are added to `full`.
+    std::optional<Place> take_chunk(Members& members, uint32_t first, uint64_t used,
+                                    uint64_t& full) noexcept;
+
+    // Groups below this number may have chunks.
+    void note_groups(uint64_t end) noexcept;
+    uint64_t groups_end() const noexcept { return shared().groups_end.load(); }
 
 private:
     struct Shared {
+        std::atomic<uint64_t> groups_end;
         std::array<std::atomic<uint64_t>, Members::kMembersMax> used_chunks;
         std::array<std::atomic<Member::State>, Members::kMembersMax> states;
     };
@@ -38,8 +49,8 @@ private:
     explicit SharedRoom(sys::Mapping memory) noexcept : memory_(std::move(memory)) {}
     Shared& shared() const noexcept { return *reinterpret_cast<Shared*>(memory_.address()); }
     hanare_status take(Member& member, uint32_t number, Place& place) noexcept;
-    hanare_status give(const Layout& layout, Members& members, Group& group, uint64_t number,
-                       uint32_t role, uint64_t used) noexcept;
+    hanare_status give(const Layout& layout, Members& members, const Group& group, uint32_t role,
+                       uint64_t used) noexcept;
 
     sys::Mapping memory_;
 };

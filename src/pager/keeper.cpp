@@ -148,6 +148,7 @@ void Keeper::loop() noexcept {
             const uint64_t now_ns = sys::now_ns();
             if (now_ns - ticked_ns_ >= static_cast<uint64_t>(tick_every_ms_) * kNsPerMs) {
                 ticked_ns_ = now_ns;
+                tends_store_ = true;
                 tick_();
             }
         }
@@ -157,6 +158,7 @@ void Keeper::loop() noexcept {
         progress |= read_ahead_some();
         progress |= flush_some();
         progress |= evict_some();
+        progress |= tend_store(!progress);
         if (progress) continue;
         channel_->flush();
         if (pager_.populate_ahead()) continue;
@@ -165,6 +167,17 @@ void Keeper::loop() noexcept {
         write_failed_ = false;
     }
     if (has_request_) drop_request();
+}
+
+// Beside other work it gets a third of the time at most.
+bool Keeper::tend_store(bool is_idle) noexcept {
+    if (!tends_store_) return false;
+    const uint64_t begin_ns = sys::now_ns();
+    if (!is_idle && begin_ns < tend_at_ns_) return false;
+    tends_store_ = pager_.tend_store();
+    const uint64_t end_ns = sys::now_ns();
+    tend_at_ns_ = end_ns + 2 * (end_ns - begin_ns);
+    return tends_store_;
 }
 
 bool Keeper::submit_waiting() noexcept {

@@ -81,6 +81,7 @@ private:
     uint64_t flush_bytes_max() noexcept;
     uint64_t evict_next() noexcept;
     bool flush_some() noexcept;
+    bool tend_store(bool is_idle) noexcept;
 
     bool submit(Frame& frame) noexcept;
     void complete(Frame& frame) noexcept;
@@ -122,6 +123,8 @@ private:
     ReadAhead request_;
     bool evicting_ = false;  // on the way from the low to the high water mark
     WriteBackDepth write_back_depth_;
+    bool tends_store_ = false;
+    uint64_t tend_at_ns_ = 0;          // not before, beside other work
     bool write_failed_ = false;        // the store refuses writes: no more before the next wake-up
     Frame* waiting_ = nullptr;         // prepared, but the channel was full
     IntrusiveList<Frame> continuing_;  // sparse, the next write is prepared

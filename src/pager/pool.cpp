@@ -213,7 +213,7 @@ Result<void> Pool::prepare_to_adopt() {
     const sys::LockGuard guard(lock_);
     HANARE_TRY_ASSIGN(auto slots, store_->open_slots(block_bytes_));
     slots_.emplace(std::move(slots));
-    pager_->set_slots(&*slots_);
+    pager_->set_slots(&*slots_, block_bytes_);
     return {};
 }
 

@@ -100,7 +100,8 @@ Result<store::SlotTable> RemoteStore::open_slots(uint64_t slot_bytes) {
     };
     HANARE_TRY_ASSIGN(auto table,
                       store::SlotTable::create(static_cast<uint32_t>(slots), life_.number(),
-                                               {.function = fence, .context = this}));
+                                               {.function = fence, .context = this},
+                                               store::SlotTable::Spread::kDense));
     HANARE_TRY(take_part(table.row()));
     return table;
 }

@@ -29,7 +29,7 @@ Result<std::unique_ptr<store::Store>> open_server(const config::StoreSpec& spec,
                                                   const config::Options& options) {
     if (spec.kind != config::StoreKind::kServer) {
         return compose::open_store(spec, options, open_server,
-                                   compose::ComposedStore::Healing::kNone);
+                                   compose::ComposedStore::Healing::kInTurns);
     }
     return remote::open_brokered_store(spec, options, *place);
 }

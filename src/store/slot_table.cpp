@@ -26,7 +26,7 @@ constexpr uint32_t kScansMax = 4;
 
 }  // namespace
 
-Result<SlotTable> SlotTable::create(uint32_t capacity, int lock_file, Fence fence) {
+Result<SlotTable> SlotTable::create(uint32_t capacity, int lock_file, Fence fence, Spread spread) {
     if (capacity == 0 || capacity > kCapacityMax) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "%u slots in a store: 1 to %u are possible",
                     capacity, kCapacityMax);
@@ -36,6 +36,7 @@ Result<SlotTable> SlotTable::create(uint32_t capacity, int lock_file, Fence fenc
     HANARE_TRY_ASSIGN(auto memory, sys::Mapping::reserve_shared(bytes));
     SlotTable table(std::move(memory), capacity, lock_file);
     table.fence_ = fence;
+    table.spread_ = spread;
     const std::optional<uint32_t> row = table.claim_row();
     if (!row) return fail(HANARE_STATUS_INTERNAL, "another slot table uses the locks of this file");
     table.become_child(*row);
@@ -51,7 +52,8 @@ SlotTable::SlotTable(sys::Mapping memory, uint32_t capacity, int lock_file) noex
 
 uint32_t SlotTable::allocate(uint32_t preferred) noexcept {
     if (preferred < capacity_ && take(preferred)) return preferred;
-    uint32_t slot = take_used_run();
+    uint32_t slot = is_spread() ? take_below(usage().high_water) : kNoSlot;
+    if (slot == kNoSlot) slot = take_used_run();
     if (slot == kNoSlot) slot = take_fresh_run();
     if (slot == kNoSlot) slot = take_any();
     return slot;
@@ -107,6 +109,14 @@ void SlotTable::raise_high_water(uint32_t slot) noexcept {
     while (seen <= slot &&
            !shared_->high_water.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {
     }
+}
+
+// Too far, where that costs.
+bool SlotTable::is_spread() const noexcept {
+    if (spread_ != Spread::kDense) return false;
+    constexpr uint32_t kSpareSlotsMin = 4 * kRunSlots;
+    const Usage now = usage();
+    return now.high_water > now.used + std::max(now.used / 4, kSpareSlotsMin);
 }
 
 bool SlotTable::is_free_run(uint32_t run) const noexcept {

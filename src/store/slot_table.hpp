@@ -58,10 +58,17 @@ public:
         uint32_t high_water;  // one past the highest slot ever used
     };
 
+    enum class Spread : uint8_t {
+        kRuns,   // what has no neighbours yet gets a run of its own: for files, which have holes
+        kDense,  // four slots of five are in use, once there are many: where all below the highest
+                 // costs
+    };
+
     // A table of slots 0 to capacity - 1, the calling process its first.  `lock_file` is the
     // store's file, one file per table: locks far behind its content tell who is alive.  It is not
     // owned and stays open as long as the table is used, in children, too.
-    static Result<SlotTable> create(uint32_t capacity, int lock_file, Fence fence = {});
+    static Result<SlotTable> create(uint32_t capacity, int lock_file, Fence fence = {},
+                                    Spread spread = Spread::kRuns);
 
     // What the process still holds is given up, as if it had ended.  In a child that was forked
     // without begin_child() it does no harm.
@@ -69,8 +76,9 @@ public:
     SlotTable(SlotTable&&) = default;
     SlotTable& operator=(SlotTable&&) = delete;
 
-    // A slot that nobody held: `preferred` if that is free.  Else the first of an aligned run of
-    // kRunSlots free ones, so that the caller finds room for neighbours beside it; else any.
+    // A slot that nobody held: `preferred` if that is free.  Else, unless that spreads too far, the
+    // first of an aligned run of kRunSlots free ones, so that the caller finds room for neighbours
+    // beside it; else any.
     // kNoSlot when none is free: sweep() may help.
     uint32_t allocate(uint32_t preferred) noexcept;
     // Any slot below `end`, where the store has no room for others.
@@ -83,6 +91,10 @@ public:
 
     // Whether another process holds it, too.  Only begin_child() makes it true.
     bool is_shared(uint32_t slot) const noexcept;
+    // Whether this process holds it.
+    bool is_held(uint32_t slot) const noexcept {
+        return slot < capacity_ && (masks_[slot].load(std::memory_order_seq_cst) & own_) != 0;
+    }
 
     // Before a fork: lets the child hold every slot that the process holds.  The result is its row;
     // nullopt when kRows processes are alive.  After the fork one of the next three.
@@ -98,6 +110,10 @@ public:
     // Gives back what processes held that have ended, or have replaced their memory by exec.
     // Returns how many slots became free.  Any process at any time, many at once.
     uint32_t sweep(GiveBack give_back = {}) noexcept;
+
+    // Whether no other process takes part, nor one that has ended and is not swept.  That remains
+    // so until begin_child().
+    bool is_alone() noexcept;
 
     Usage usage() const noexcept;
     uint32_t row() const noexcept { return row_; }
@@ -125,6 +141,7 @@ private:
 
     bool take(uint32_t slot) noexcept;
     void raise_high_water(uint32_t slot) noexcept;
+    bool is_spread() const noexcept;
     bool is_free_run(uint32_t run) const noexcept;
     uint32_t take_used_run() noexcept;
     uint32_t take_fresh_run() noexcept;
@@ -148,6 +165,7 @@ private:
     uint32_t capacity_;
     int lock_file_;
     Fence fence_ = {};
+    Spread spread_ = Spread::kRuns;
 
     // The process's own; a child starts with copies.  Written by create() and around a fork only.
     pid_t pid_ = 0;

@@ -63,6 +63,25 @@ TEST_F(SlotTableForkTest, ParentAndChildHoldASlotUntilBothHaveDroppedIt) {
     EXPECT_TRUE(table_.drop(first));
 }
 
+TEST_F(SlotTableForkTest, WhoIsAloneIsToldSoUntilAChildBegins) {
+    EXPECT_TRUE(table_.is_alone());
+    const uint32_t slot = table_.allocate(kAny);
+    EXPECT_TRUE(table_.is_held(slot));
+    Peer child(table_, [&](Line& line) {
+        line.say(table_.is_held(slot) && !table_.is_alone());
+        EXPECT_FALSE(table_.drop(slot));
+        line.say(table_.is_held(slot));
+        line.stay();
+    });
+    EXPECT_FALSE(table_.is_alone());
+    EXPECT_EQ(child.line().answer(), 1u);
+    EXPECT_EQ(child.line().answer(), 0u);
+    EXPECT_TRUE(table_.is_held(slot));
+    EXPECT_FALSE(table_.is_held(slot + 1));
+    child.kill();
+    EXPECT_TRUE(table_.is_alone());
+}
+
 TEST_F(SlotTableForkTest, WhatIsTakenAfterTheForkIsOnesOwn) {
     Peer child(table_, [&](Line& line) {
         const uint32_t slot = table_.allocate(kAny);

@@ -107,6 +107,19 @@ uint32_t SlotTable::sweep(GiveBack give_back) noexcept {
     return freed;
 }
 
+bool SlotTable::is_alone() noexcept {
+    const auto has_others = [this] {
+        for (uint32_t row = 0; row < kRows; ++row) {
+            const Row seen = shared_->rows[row].load(std::memory_order_acquire);
+            if (row != row_ && seen.state != RowState::kFree) return true;
+        }
+        return false;
+    };
+    if (!has_others()) return true;
+    sweep();
+    return !has_others();
+}
+
 // Whether lock_file_ still is the file with the locks.  A program may have closed the descriptor,
 // or all it knows nothing of, and have opened something else, where nothing is locked and everybody
 // would seem dead.

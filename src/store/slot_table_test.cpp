@@ -91,6 +91,21 @@ TEST_F(SlotTableTest, GivesEverySlotOnceAndThenNone) {
     }
 }
 
+TEST_F(SlotTableTest, ADenseTableLeavesLittleBelowItsHighest) {
+    SlotTable& table = tables_.make(100'000, SlotTable::Spread::kDense);
+    std::vector<uint32_t> slots;
+    for (int i = 0; i < 3000; ++i) slots.push_back(table.allocate(kAny));
+    EXPECT_EQ(std::set<uint32_t>(slots.begin(), slots.end()).size(), slots.size());
+    EXPECT_LE(table.usage().high_water, 3000 + 3000 / 4 + 5 * kRun);
+    // Neighbours all the same, while there is room for them.
+    SlotTable& other = tables_.make(100'000, SlotTable::Spread::kDense);
+    const uint32_t first = other.allocate(kAny);
+    const uint32_t second = other.allocate(kAny);
+    EXPECT_EQ(other.allocate(first + 1), first + 1);
+    EXPECT_EQ(other.allocate(second + 1), second + 1);
+    EXPECT_GE(second - first, kRun);
+}
+
 TEST_F(SlotTableTest, FindsEverySlotThatWasReleasedInAFullTable) {
     constexpr uint32_t kCapacity = 4096;
     SlotTable& table = make(kCapacity);

@@ -25,8 +25,9 @@ public:
     TestTables() { EXPECT_EQ(sys::open_unnamed(directory_.path(), file_), 0); }
 
     int file() const { return file_.number(); }
-    SlotTable& make(uint32_t capacity) {
-        auto table = SlotTable::create(capacity, file());
+    SlotTable& make(uint32_t capacity, SlotTable::Spread spread = SlotTable::Spread::kRuns) {
+        table_.reset();
+        auto table = SlotTable::create(capacity, file(), {}, spread);
         if (!table) std::fprintf(stderr, "%s\n", table.error().text);
         table_ = std::make_unique<SlotTable>(std::move(table.value()));
         return *table_;

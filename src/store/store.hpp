@@ -96,6 +96,23 @@ public:
     virtual bool has_completed() const noexcept = 0;
 };
 
+// Who uses a store's slots, for who changes where their content is kept.
+class SlotUsers {
+public:
+    virtual ~SlotUsers() = default;
+
+    // Whether no other process does, and nothing that one had under way takes effect any more.
+    virtual bool is_alone() noexcept = 0;
+    enum class Content : uint8_t {
+        kNone,      // of no use to anybody
+        kKept,      // by this process
+        kChanging,  // not known at this moment
+    };
+    // Of a multiple of unit_bytes().  By who keeps others from beginning to use a slot there.
+    virtual Content content_of(uint64_t offset, uint64_t bytes) noexcept = 0;
+    virtual uint64_t unit_bytes() const noexcept = 0;
+};
+
 enum class TransferCapacity : uint8_t {
     kOne,   // in flight; started by one thread at a time
     kMany,  // SharedTransfers::kInFlightMax
@@ -168,6 +185,10 @@ public:
     // Whether what it keeps should move elsewhere, as it is about to end.  May ask it, and wait for
     // the answer.  Any thread.
     virtual bool wants_to_leave() noexcept { return false; }
+    // For stores with slots, instead of a thread of their own: a piece of what there is to do in
+    // the background.  Whether there is more of it at once.  By one thread, while no fork is under
+    // way; it may wait for servers.
+    virtual bool tend(SlotUsers& /*users*/) noexcept { return false; }
     // Nothing of it is used any more: gives back what can be given back before it ends.  Any
     // thread.
     virtual void give_up() noexcept {}

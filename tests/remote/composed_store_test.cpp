@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -176,10 +177,11 @@ protected:
         for (uint32_t i = 0; i < GetParam().servers; ++i) servers.push_back(start_server());
         store = open();
     }
-    std::unique_ptr<ComposedStore> open() {
+    std::unique_ptr<ComposedStore> open(
+        ComposedStore::Healing healing = ComposedStore::Healing::kByThread) {
         std::vector<std::unique_ptr<store::Store>> members;
         for (const auto& server : servers) members.push_back(connect(*server));
-        auto opened = ComposedStore::open(GetParam().layout, std::move(members)).value();
+        auto opened = ComposedStore::open(GetParam().layout, std::move(members), healing).value();
         return std::unique_ptr<ComposedStore>(static_cast<ComposedStore*>(opened.release()));
     }
     // As when its process is killed.
@@ -318,6 +320,134 @@ TEST_P(Composed, ADrainedMemberLosesNothing) {
         servers.push_back(start_server());
         ASSERT_TRUE(store->add(connect(*servers.back())).has_value());
     }
+}
+
+// Slots of a store that is tended, and what they should hold.
+class Slots final : public store::SlotUsers {
+public:
+    Slots(ComposedStore& store, uint64_t seed)
+        : store_(store), table_(store.open_slots(kBlockBytes).value()), prng_(seed) {}
+
+    // Blocks in every other slot; the rest is room that somebody else had.
+    void fill(uint32_t count) {
+        for (uint32_t i = 0; i < count; ++i) {
+            const uint32_t slot = table_.allocate(2 * i);
+            ASSERT_EQ(slot, 2 * i);
+            const uint64_t offset = slot * kBlockBytes;
+            ASSERT_EQ(store_.cover(offset + 2 * kBlockBytes), HANARE_STATUS_OK);
+            store_.renew(offset, kBlockBytes);
+            blocks_.emplace_back(kBlockBytes, prng_);
+            ASSERT_EQ(store_.write(offset, blocks_.back().data(), kBlockBytes), HANARE_STATUS_OK);
+        }
+    }
+    void check_all() {
+        const store::Buffer data(kBlockBytes);
+        for (size_t i = 0; i < blocks_.size(); ++i) {
+            ASSERT_EQ(store_.read(2 * i * kBlockBytes, data.data(), kBlockBytes), HANARE_STATUS_OK);
+            ASSERT_TRUE(data == blocks_[i]) << i;
+        }
+    }
+    // The new slot's content is of this process alone, whatever was there.
+    void take_another() {
+        const uint32_t slot = table_.allocate(2 * static_cast<uint32_t>(blocks_.size()) - 1);
+        const uint64_t offset = slot * kBlockBytes;
+        ASSERT_EQ(store_.cover(offset + kBlockBytes), HANARE_STATUS_OK);
+        store_.renew(offset, kBlockBytes);
+        const store::Buffer part(kPageBytes, prng_);
+        ASSERT_EQ(store_.write(offset, part.data(), kPageBytes), HANARE_STATUS_OK);
+        const store::Buffer data(kPageBytes);
+        ASSERT_EQ(store_.read(offset, data.data(), kPageBytes), HANARE_STATUS_OK);
+        ASSERT_TRUE(data == part);
+    }
+
+    bool is_alone() noexcept override { return is_alone_; }
+    uint64_t unit_bytes() const noexcept override { return kBlockBytes; }
+    Content content_of(uint64_t offset, uint64_t bytes) noexcept override {
+        asked_ = true;
+        for (uint64_t slot = offset / kBlockBytes; slot < (offset + bytes) / kBlockBytes; ++slot) {
+            if (!table_.is_held(static_cast<uint32_t>(slot))) continue;
+            return is_changing_ ? Content::kChanging : Content::kKept;
+        }
+        return Content::kNone;
+    }
+    void set_alone(bool is_alone) { is_alone_ = is_alone; }
+    void set_changing(bool is_changing) { is_changing_ = is_changing; }
+    // Whether anything was asked about slots since the last time.
+    bool was_asked() { return std::exchange(asked_, false); }
+
+private:
+    ComposedStore& store_;
+    store::SlotTable table_;
+    Prng prng_;
+    std::vector<store::Buffer> blocks_;
+    bool is_alone_ = true;
+    bool is_changing_ = false;
+    bool asked_ = false;
+};
+
+class ComposedInTurns : public Composed {
+protected:
+    void SetUp() override {
+        for (uint32_t i = 0; i <= GetParam().servers; ++i) servers.push_back(start_server());
+        store = open(ComposedStore::Healing::kInTurns);
+    }
+    Member::State state_of(uint32_t number) { return store->members()[number].state(); }
+    bool tend_until(Slots& slots, uint32_t number, Member::State state) {
+        return comes_true([&] {
+            store->tend(slots);
+            return state_of(number) == state;
+        });
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, ComposedInTurns, testing::ValuesIn(kCases),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST_P(ComposedInTurns, WhatIsLostIsMadeAgainOnTheOthers) {
+    if (!is_redundant()) GTEST_SKIP() << "a list has no redundancy";
+    Slots slots(*store, seed);
+    slots.fill(200);
+    lose(0);
+    ASSERT_TRUE(tend_until(slots, 0, Member::State::kGone));
+    EXPECT_GT(store->healer().moved(), 0u);
+    slots.check_all();
+    slots.take_another();
+    lose(1);
+    slots.check_all();
+    slots.take_another();
+}
+
+TEST_P(ComposedInTurns, ADrainedMemberIsLeft) {
+    Slots slots(*store, seed);
+    slots.fill(200);
+    servers[0]->drain();
+    ASSERT_TRUE(tend_until(slots, 0, Member::State::kGone));
+    EXPECT_TRUE(comes_true([&] { return servers[0]->status().leases.empty(); }));
+    slots.check_all();
+    slots.take_another();
+    lose(0);
+    slots.check_all();
+}
+
+TEST_P(ComposedInTurns, NothingMovesWhileOthersMayUseIt) {
+    Slots slots(*store, seed);
+    slots.fill(200);
+    servers[0]->drain();
+    slots.set_alone(false);
+    ASSERT_TRUE(tend_until(slots, 0, Member::State::kLeaving));
+    EXPECT_FALSE(store->tend(slots));
+    EXPECT_FALSE(slots.was_asked());
+    EXPECT_EQ(store->healer().moved(), 0u);
+    // Nor what somebody is about to take.
+    slots.set_alone(true);
+    slots.set_changing(true);
+    ASSERT_TRUE(comes_true([&] {
+        store->tend(slots);
+        return slots.was_asked();
+    }));
+    EXPECT_EQ(store->healer().moved(), 0u);
+    slots.set_changing(false);
+    ASSERT_TRUE(tend_until(slots, 0, Member::State::kGone));
+    slots.check_all();
 }
 
 // HANARE_TEST_DRAINS says how many.

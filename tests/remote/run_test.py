@@ -117,6 +117,11 @@ class Base(unittest.TestCase):
             finally:
                 process.kill()
 
+    @contextlib.contextmanager
+    def several(self, count, secret=None, memory="256M"):
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(self.serving(memory, secret)) for _ in range(count)]
+
     def command(self, server, *program, secret=None, local="20M", options=()):
         command = [HANARE, "run", "--local", local, "--store", getattr(server, "url", server),
                    "--stats", os.path.join(self.place, "stats.json"), *options]
@@ -260,11 +265,6 @@ class Forks(Base):
 class Several(Base):
     """Several stores as one."""
 
-    @contextlib.contextmanager
-    def several(self, count, secret=None, memory="256M"):
-        with contextlib.ExitStack() as stack:
-            yield [stack.enter_context(self.serving(memory, secret)) for _ in range(count)]
-
     def specs(self, servers):
         a, b, c = (server.url for server in servers)
         return {"tier": f"tier({a}?size=32M,{b})",
@@ -342,6 +342,111 @@ print(digest.hexdigest())
         self.assertEqual((process.returncode, output + rest), (0, expected), errors)
         self.assertIn(f"warn: memory server {lost.url} has ended the connection", errors)
         self.assertLessEqual(len(errors.splitlines()), 4, errors)
+
+
+class Moving(Base):
+    """What members have that are lost, or leave, moves to others while the program runs."""
+
+    WAITING = SCRIPT.format(blocks=700) + """
+sys.stdin.readline()
+for at in order:
+    digest.update(blocks[at])
+print(digest.hexdigest())
+"""
+
+    @contextlib.contextmanager
+    def running(self, spec, script, secret):
+        """The program, once all of its memory is in use."""
+        command = self.command(spec, sys.executable, "-S", "-c", script, secret=secret)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True,
+                              env=clean_environment()) as process:
+            try:
+                process.said = "".join(process.stdout.readline() for _ in range(2))
+                yield process
+            finally:
+                process.kill()
+
+    def await_error(self, process, text):
+        lines = []
+        while not lines or text not in lines[-1]:
+            lines.append(process.stderr.readline())
+            self.assertTrue(lines[-1], lines)
+
+    def finish(self, process, expected):
+        output, errors = process.communicate("\n", timeout=SECONDS)
+        self.assertEqual((process.returncode, process.said + output), (0, expected), errors)
+
+    @staticmethod
+    def kill(server):
+        server.process.kill()
+        server.process.wait()
+
+    def spare(self, servers):
+        a, b, c, d = (server.url for server in servers)
+        return {"mirror": f"mirror({a},{b},{c})", "parity": f"parity(2+1;{a},{b},{c},{d})",
+                "nested": f"tier(mirror({a},{b},{c}),file:{self.place})"}
+
+    def each(self, stores):
+        for secret in (None, self.secret()):
+            for name in stores:
+                with self.several(4, secret, "320M") as servers, \
+                     self.subTest(store=name, secured=secret is not None):
+                    yield self.spare(servers)[name], servers, secret
+
+    def test_two_are_lost_one_after_the_other(self):
+        expected = self.run_in_session([sys.executable, "-S", "-c", self.WAITING])[1]
+        for spec, servers, secret in self.each(("mirror", "parity", "nested")):
+            with self.running(spec, self.WAITING, secret) as process:
+                self.kill(servers[0])
+                self.await_error(process, "have moved to other members: nothing is missing")
+                self.kill(servers[1])
+                self.finish(process, expected)
+
+    def test_they_wait_for_children(self):
+        script = SCRIPT.format(blocks=700) + """
+import os
+if os.fork() == 0:
+    for at in order:
+        blocks[at] = seen.randbytes(1 << 16)
+    print("there", flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+os.wait()
+sys.stdin.readline()
+for at in order:
+    digest.update(blocks[at])
+print(digest.hexdigest())
+"""
+        plain = [sys.executable, "-S", "-c", script]
+        expected = self.run_in_session(plain)[1]
+        for spec, servers, secret in self.each(("mirror", "parity")):
+            with self.running(spec, script, secret) as process:
+                process.said += process.stdout.readline()
+                self.kill(servers[0])
+                self.await_error(process, "it is lost")
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.await_error(process, "have moved to other members: nothing is missing")
+                self.kill(servers[1])
+                self.finish(process, expected)
+
+    def test_drained_servers_are_left(self):
+        expected = self.run_in_session([sys.executable, "-S", "-c", self.WAITING])[1]
+        for secret in (None, self.secret()):
+            options = ["--secret-file", secret] if secret else []
+            for name in ("tier", "mirror", "parity"):
+                with self.several(4, secret, "320M") as servers, \
+                     self.subTest(store=name, secured=secret is not None):
+                    spec = {**self.spare(servers),
+                            "tier": f"tier({servers[0].url},{servers[1].url})"}[name]
+                    with self.running(spec, self.WAITING, secret) as process:
+                        subprocess.run([HANARE, "drain", servers[0].url, *options], check=True,
+                                       capture_output=True, timeout=SECONDS,
+                                       env=clean_environment())
+                        self.assertTrue(self.comes_to_nothing(servers[0], secret))
+                        self.kill(servers[0])
+                        self.finish(process, expected)
 
 
 class Failures(Base):

@@ -86,7 +86,10 @@ public:
         works_ahead_ = works_ahead;
     }
     // For regions whose blocks have no fixed place in the store.  Before there are any.
-    void set_slots(store::SlotTable* slots) noexcept { slots_ = slots; }
+    void set_slots(store::SlotTable* slots, uint64_t slot_bytes) noexcept {
+        slots_ = slots;
+        slot_bytes_ = slot_bytes;
+    }
     store::SlotTable& slots() noexcept { return *slots_; }
     // For engines whose faults threads serve; else nullptr.
     void set_fault_service(FaultService* service) noexcept { fault_service_ = service; }
@@ -219,6 +222,9 @@ public:
     // need not wait while the kernel finds and clears memory.  False when none are wanted, or none
     // can be had.
     bool populate_ahead() noexcept;
+    // For the keeper, while no fork is under way: a piece of what a store with slots has to do in
+    // the background.  Whether there is more of it.
+    bool tend_store() noexcept;
 
     // Who changes blocks of adopted memory passes through it.
     Gate& gate() noexcept { return gate_; }
@@ -347,7 +353,9 @@ private:
     hanare_status own_place(Region& region, const Frame& frame) noexcept;
     hanare_status copy_parts(Region& region, uint32_t index, uint64_t parts, uint64_t from,
                              uint64_t to) noexcept;
+    class SlotUse;
     uint32_t take_slot(const Region& region, uint32_t index) noexcept;
+    uint32_t take_new_slot(const Region& region, uint32_t index) noexcept;
     uint32_t take_covered_slot(uint32_t preferred, uint32_t block_shift) noexcept;
     void give_up_place(Region& region, uint32_t index) noexcept;
     template <typename Step>
@@ -423,6 +431,8 @@ private:
     Leftovers leftovers_;
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
+    uint64_t slot_bytes_ = 0;
+    std::atomic<uint32_t> taking_slots_{0};  // threads
     Gate gate_;
     std::atomic<void (*)(Pager& pager) noexcept> on_need_{nullptr};
     KeeperSignal* keeper_ = nullptr;

@@ -15,8 +15,43 @@ namespace hanare::pager {
 
 using store::SlotTable;
 
+// Of this process.
+class Pager::SlotUse final : public store::SlotUsers {
+public:
+    explicit SlotUse(Pager& pager) noexcept : pager_(pager) {}
+
+    bool is_alone() noexcept override { return pager_.slots_->is_alone(); }
+    uint64_t unit_bytes() const noexcept override { return pager_.slot_bytes_; }
+    // A slot that is held by a thread that is still about to take it has no content yet, or
+    // another process's.  Who sees it held here sees that thread counted, too.
+    Content content_of(uint64_t offset, uint64_t bytes) noexcept override {
+        const uint64_t end = offset + bytes;
+        for (uint64_t slot = offset / pager_.slot_bytes_; slot * pager_.slot_bytes_ < end; ++slot) {
+            if (!pager_.slots_->is_held(static_cast<uint32_t>(slot))) continue;
+            return pager_.taking_slots_.load() == 0 ? Content::kKept : Content::kChanging;
+        }
+        return Content::kNone;
+    }
+
+private:
+    Pager& pager_;
+};
+
+bool Pager::tend_store() noexcept {
+    if (slots_ == nullptr) return false;
+    SlotUse users(*this);
+    return store_.tend(users);
+}
+
 // The entry of Region::slots(), or 0: the store is full.
 uint32_t Pager::take_slot(const Region& region, uint32_t index) noexcept {
+    taking_slots_.fetch_add(1);
+    const uint32_t entry = take_new_slot(region, index);
+    taking_slots_.fetch_sub(1);
+    return entry;
+}
+
+uint32_t Pager::take_new_slot(const Region& region, uint32_t index) noexcept {
     uint32_t preferred = SlotTable::kAnySlot;
     const auto slot_of = [&](uint32_t block) {
         return region.slots()[block].load(std::memory_order_relaxed);
