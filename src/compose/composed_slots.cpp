@@ -55,10 +55,10 @@ hanare_status ComposedStore::cover(uint64_t end) noexcept {
     if (wanted <= covered) return HANARE_STATUS_OK;
     if (wanted > groups_.groups()) return HANARE_STATUS_STORE_FULL;
     for (uint64_t number = covered; number < wanted; ++number) {
+        room_->note_groups(number + 1);
         const hanare_status status = room_->cover(layout_, members_, groups_.group(number));
         if (status != HANARE_STATUS_OK) return status;
     }
-    room_->note_groups(wanted);
     while (covered < wanted && !covered_groups_.compare_exchange_weak(covered, wanted)) {
     }
     return HANARE_STATUS_OK;
@@ -126,9 +126,11 @@ private:
         }
         return false;
     }
+    // Nearly always in the next group.
     bool find(uint64_t chunk) noexcept {
         const uint64_t end = store_.room_->groups_end();
-        for (uint64_t number = 0; number < end; ++number) {
+        for (uint64_t turn = 1; turn <= end; ++turn) {
+            const uint64_t number = (group_ + turn) % end;
             if (!has_chunk(number, chunk)) continue;
             group_ = number;
             return true;
@@ -149,9 +151,9 @@ bool ComposedStore::tend(store::SlotUsers& users) noexcept {
         MemberUsers members_users(*this, number, users);
         if (members_[number].is_used()) has_more |= members_[number].store().tend(members_users);
     }
-    const uint64_t end = room_->groups_end();
-    if (cover(end * layout_.group_bytes()) != HANARE_STATUS_OK) return has_more;
-    return healer_.take_turn({*room_, users, end}) || has_more;
+    // Of what others have in the end, too; the last groups may have got no chunks.
+    if (healer_.has_work()) static_cast<void>(cover(room_->groups_end() * layout_.group_bytes()));
+    return healer_.take_turn({*room_, users, covered_groups_.load()}) || has_more;
 }
 
 Result<void> ComposedStore::take_part(uint32_t row) {

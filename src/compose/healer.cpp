@@ -127,16 +127,21 @@ void Healer::look_for_leavers() noexcept {
     for (uint32_t number = 0; number < members_.count() && !is_stopping_.load(); ++number) {
         Member& member = members_[number];
         if (member.state() != Member::State::kGood) continue;
-        if (member.store().wants_to_leave() &&
-            member.change(Member::State::kGood, Member::State::kLeaving)) {
-            telemetry::log(LogLevel::kInfo, "%s wants to leave: what it keeps moves elsewhere",
-                           member.name().c_str());
-            members_.note_change();
-        }
-        if (layout_.spares() != 0 && member.store().trouble() != nullptr) {
-            members_.lose(member, layout_.spares());
-        }
+        if (member.store().wants_to_leave()) note_leaver(member);
+        note_trouble(member);
     }
+}
+
+void Healer::note_leaver(Member& member) noexcept {
+    if (!member.change(Member::State::kGood, Member::State::kLeaving)) return;
+    telemetry::log(LogLevel::kInfo, "%s wants to leave: what it keeps moves elsewhere",
+                   member.name().c_str());
+    members_.note_change();
+}
+
+void Healer::note_trouble(Member& member) noexcept {
+    if (layout_.spares() == 0 || member.store().trouble() == nullptr) return;
+    members_.lose(member, layout_.spares());
 }
 
 bool Healer::may_be_needed() noexcept {
@@ -210,11 +215,16 @@ bool Healer::should_move(const Group& group, uint32_t role) const noexcept {
     return state == Member::State::kLeaving || state == Member::State::kLost;
 }
 
+bool Healer::has_to_move(const Group& group) const noexcept {
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        if (should_move(group, role)) return true;
+    }
+    return false;
+}
+
 // A group has one chunk to be moved, in nearly all cases.
 Healer::Outcome Healer::heal(const Group& group, uint64_t& full) noexcept {
-    bool is_needed = false;
-    for (uint32_t role = 0; role < layout_.total; ++role) is_needed |= should_move(group, role);
-    if (!is_needed) return Outcome::kNothing;
+    if (!has_to_move(group)) return Outcome::kNothing;
     if (!members_.may_have_chunk(members_of(group), full)) return Outcome::kNoRoom;
     if (!group.close(kCloseMs)) {
         tell_listeners();

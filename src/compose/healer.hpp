@@ -50,6 +50,8 @@ public:
         uint64_t groups_end;  // whose chunks this process can reach
     };
     bool take_turn(const Turn& turn) noexcept;
+    // Whether some members are lost or leave.
+    bool has_work() const noexcept { return members_to_leave() != 0; }
 
     // Groups below this number may have chunks.  Any thread.
     void note_groups(uint64_t end) noexcept;
@@ -88,6 +90,9 @@ private:
     Outcome heal(const Group& group, uint64_t& full) noexcept;
     uint64_t members_of(const Group& group) const noexcept;
     bool should_move(const Group& group, uint32_t role) const noexcept;
+    bool has_to_move(const Group& group) const noexcept;
+    void note_leaver(Member& member) noexcept;
+    void note_trouble(Member& member) noexcept;
     Outcome move_chunk(const Group& group, uint32_t role, uint64_t& full) noexcept;
     bool copy(const Group& group, uint32_t role, uint64_t begin, uint64_t end, Place to) noexcept;
     void tell_moved(uint64_t moved, uint64_t left, bool was_lost) const noexcept;
@@ -96,8 +101,11 @@ private:
     bool has_content(const Turn& turn, const Group& group) const noexcept;
     Outcome heal_slots(const Turn& turn, const Group& group) noexcept;
     Outcome move_slots(const Turn& turn, const Group& group, uint32_t role) noexcept;
+    std::optional<Place> find_place(const Turn& turn, const Group& group, uint32_t role) noexcept;
     Outcome copy_slots(const Turn& turn, const Group& group, uint32_t role, Place to) noexcept;
-    void finish_pass() noexcept;
+    void look_at_members() noexcept;
+    void finish_pass(const Turn& turn) noexcept;
+    bool has_chunk_behind(const Turn& turn, uint32_t member) const noexcept;
     void say_what_is_lost() noexcept;
     void finish_leavers() noexcept;
     void let_go(Member& member) noexcept;
@@ -133,9 +141,10 @@ private:
     uint64_t left_ = 0;        // groups that could not move
     uint64_t empty_left_ = 0;  // of those in which nothing is kept
     bool was_busy_ = false;
-    uint64_t asked_ns_ = 0;        // when members were asked whether they leave
-    uint64_t again_ns_ = 0;        // when to try again what could not move
-    std::optional<Place> unused_;  // had for a chunk that could not be copied
+    uint64_t seen_leaving_ = 0;  // members, bits, in the last turn
+    uint64_t again_ns_ = 0;      // when to try again what could not move
+    // By member: had for a chunk that could not be copied.
+    std::array<std::optional<Place>, Members::kMembersMax> unused_;
     std::array<std::atomic<Listener*>, kListenersMax> listeners_{};
     std::atomic<uint32_t> telling_{0};
 };

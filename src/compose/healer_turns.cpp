@@ -21,8 +21,8 @@ using store::SlotUsers;
 using telemetry::LogLevel;
 
 constexpr uint64_t kNsPerMs = 1'000'000;
-// How often members are asked whether they leave, and what could not move is tried again.
-constexpr uint64_t kAskNs = 1000 * kNsPerMs;
+// What could not move is tried again.
+constexpr uint64_t kAgainNs = 1000 * kNsPerMs;
 // Longer than what faults wait for.  What the calling thread itself has under way ends between
 // turns only.
 constexpr int kCloseMs = 2;
@@ -31,14 +31,11 @@ constexpr uint32_t kBusyGroupsMax = 4;  // in a turn
 }  // namespace
 
 bool Healer::take_turn(const Turn& turn) noexcept {
-    const uint64_t now_ns = sys::now_ns();
-    if (now_ns - asked_ns_ >= kAskNs) {
-        look_for_leavers();
-        asked_ns_ = sys::now_ns();
-    }
+    look_at_members();
     const Pass wanted{members_to_leave(), members_.count(), turn.groups_end};
-    if (wanted.leaving == 0 || wanted == done_) return false;
-    if (left_ + empty_left_ != 0 && now_ns < again_ns_) return false;
+    // Who has given chunks of one that was good then has noted their group: seen in the next turn.
+    if (std::exchange(seen_leaving_, wanted.leaving) != wanted.leaving) return false;
+    if (wanted.leaving == 0 || wanted == done_ || sys::now_ns() < again_ns_) return false;
     if (!turn.users.is_alone()) return false;
     if (wanted != pass_ || next_ == 0) {
         pass_ = wanted;
@@ -52,6 +49,7 @@ bool Healer::take_turn(const Turn& turn) noexcept {
     while (next_ < 2 * pass_.groups_end && busy_groups < kBusyGroupsMax) {
         const Group group = groups_.group(next_ % pass_.groups_end);
         const bool takes_all = next_++ >= pass_.groups_end;
+        if (!has_to_move(group)) continue;
         const bool is_empty = !has_content(turn, group);
         if (is_empty && !takes_all) continue;
         switch (heal_slots(turn, group)) {
@@ -67,28 +65,47 @@ bool Healer::take_turn(const Turn& turn) noexcept {
     was_busy_ |= busy_groups != 0;
     if (next_ < 2 * pass_.groups_end) return false;
     next_ = 0;
-    if (was_busy_) return false;
-    finish_pass();
+    if (!was_busy_) finish_pass(turn);
     return false;
 }
 
-void Healer::finish_pass() noexcept {
+void Healer::look_at_members() noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        Member& member = members_[number];
+        if (member.state() != Member::State::kGood) continue;
+        if (member.store().has_asked_to_leave()) note_leaver(member);
+        note_trouble(member);
+    }
+}
+
+void Healer::finish_pass(const Turn& turn) noexcept {
     uint32_t good = 0;
     for (uint32_t number = 0; number < pass_.members; ++number) {
         good += members_[number].takes_chunks() ? 1 : 0;
     }
     // With too few, who has been told what is lost knows the rest.
-    const bool is_news = left_ == 0 || good >= layout_.total;
-    if (is_news) tell_moved(moved_in_pass_, left_, members_.lost() != 0);
-    if (left_ == 0) moved_in_pass_ = 0;
-    again_ns_ = sys::now_ns() + kAskNs;
-    if (left_ + empty_left_ != 0) return;
+    const uint64_t left = left_ + empty_left_;
+    if (left == 0 || good >= layout_.total) tell_moved(moved_in_pass_, left, members_.lost() != 0);
+    if (left != 0) {
+        again_ns_ = sys::now_ns() + kAgainNs;
+        return;
+    }
+    moved_in_pass_ = 0;
     done_ = pass_;
     for (uint32_t number = 0; number < pass_.members; ++number) {
-        if ((pass_.leaving >> number & 1) == 0) continue;
+        if ((pass_.leaving >> number & 1) == 0 || has_chunk_behind(turn, number)) continue;
         let_go(members_[number]);
         members_[number].change(Member::State::kLost, Member::State::kGone);
     }
+}
+
+// In a group that this process cannot reach: the last that was to be given had no room.
+bool Healer::has_chunk_behind(const Turn& turn, uint32_t member) const noexcept {
+    const uint64_t end = turn.room.groups_end();
+    for (uint64_t number = turn.groups_end; number < end; ++number) {
+        if ((members_of(groups_.group(number)) >> member & 1) != 0) return true;
+    }
+    return false;
 }
 
 uint64_t Healer::members_to_leave() const noexcept {
@@ -111,31 +128,44 @@ Healer::Outcome Healer::heal_slots(const Turn& turn, const Group& group) noexcep
     Outcome outcome = Outcome::kNothing;
     for (uint32_t role = 0; role < layout_.total; ++role) {
         if (!should_move(group, role)) continue;
-        if (!group.close(kCloseMs)) return Outcome::kBusy;
         const Outcome one = move_slots(turn, group, role);
-        group.open();
-        tell_listeners();
+        if (one == Outcome::kBusy) return one;
         if (outcome == Outcome::kNothing || one != Outcome::kMoved) outcome = one;
     }
     return outcome;
 }
 
+// The keeper's own channel begins nothing meanwhile.
 Healer::Outcome Healer::move_slots(const Turn& turn, const Group& group, uint32_t role) noexcept {
-    const uint64_t used = members_of(group);
-    std::optional<Place> to = std::exchange(unused_, std::nullopt);
-    if (!to || (used >> to->member & 1) != 0 || !members_[to->member].takes_chunks()) {
-        const auto first = static_cast<uint32_t>(group.number() + role);
-        to = turn.room.take_chunk(members_, first, used, full_);
-    }
+    const auto to = find_place(turn, group, role);
     if (!to) return Outcome::kNoRoom;
+    if (!group.close(kCloseMs)) return Outcome::kBusy;
     const Outcome outcome = copy_slots(turn, group, role, *to);
-    if (outcome != Outcome::kMoved) {
-        unused_ = to;
-        return outcome;
+    if (outcome == Outcome::kMoved) {
+        group.set_place(role, *to);
+        unused_[to->member].reset();
+        moved_.fetch_add(1);
     }
-    group.set_place(role, *to);
-    moved_.fetch_add(1);
+    group.open();
     return outcome;
+}
+
+// It stays unused until something is there.
+std::optional<Place> Healer::find_place(const Turn& turn, const Group& group,
+                                        uint32_t role) noexcept {
+    const uint64_t used = members_of(group) | full_;
+    const uint64_t first = layout_.kind == Kind::kList ? 0 : group.number() + role;
+    for (uint32_t i = 0; i < members_.count(); ++i) {
+        const auto number = static_cast<uint32_t>((first + i) % members_.count());
+        const Member& member = members_[number];
+        const bool is_usable = member.takes_chunks() && member.store().trouble() == nullptr;
+        if ((used >> number & 1) != 0 || !is_usable) continue;
+        std::optional<Place>& place = unused_[number];
+        if (!place) place = turn.room.take_chunk(members_, number);
+        if (place) return place;
+        full_ |= uint64_t{1} << number;
+    }
+    return std::nullopt;
 }
 
 Healer::Outcome Healer::copy_slots(const Turn& turn, const Group& group, uint32_t role,

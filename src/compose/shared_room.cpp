@@ -42,9 +42,13 @@ hanare_status SharedRoom::give(const Layout& layout, Members& members, const Gro
     const uint32_t count = members.count();
     const uint64_t first = layout.kind == Kind::kList ? 0 : group.number() + role;
     hanare_status last = HANARE_STATUS_STORE_FULL;
-    for (uint32_t turn = 0; turn < count; ++turn) {
+    // Twice round: who leaves has to do where nobody else can.
+    for (uint32_t turn = 0; turn < 2 * count; ++turn) {
         const auto each = static_cast<uint32_t>((first + turn) % count);
-        if ((used & uint64_t{1} << each) != 0 || !members[each].takes_chunks()) continue;
+        const Member::State state = members[each].state();
+        const bool is_in_turn =
+            state == (turn < count ? Member::State::kGood : Member::State::kLeaving);
+        if ((used & uint64_t{1} << each) != 0 || !is_in_turn) continue;
         Place place;
         const hanare_status status = take(members[each], each, place);
         if (status == HANARE_STATUS_OK) {
@@ -63,19 +67,10 @@ hanare_status SharedRoom::give(const Layout& layout, Members& members, const Gro
     return HANARE_STATUS_OK;
 }
 
-std::optional<Place> SharedRoom::take_chunk(Members& members, uint32_t first, uint64_t used,
-                                            uint64_t& full) noexcept {
-    const uint32_t count = members.count();
-    for (uint32_t turn = 0; turn < count; ++turn) {
-        const uint32_t number = (first + turn) % count;
-        const Member& member = members[number];
-        const bool is_usable = member.takes_chunks() && member.store().trouble() == nullptr;
-        if (((used | full) >> number & 1) != 0 || !is_usable) continue;
-        Place place;
-        if (take(members[number], number, place) == HANARE_STATUS_OK) return place;
-        full |= uint64_t{1} << number;
-    }
-    return std::nullopt;
+std::optional<Place> SharedRoom::take_chunk(Members& members, uint32_t number) noexcept {
+    Place place;
+    if (take(members[number], number, place) != HANARE_STATUS_OK) return std::nullopt;
+    return place;
 }
 
 void SharedRoom::note_groups(uint64_t end) noexcept {

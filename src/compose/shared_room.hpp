@@ -30,12 +30,10 @@ public:
     // another status: of a member that has failed, where none may.
     hanare_status cover(const Layout& layout, Members& members, const Group& group) noexcept;
 
-    // One more, of a member that has room and is none of `used` (bits); members that turn out to
-    // have none are added to `full`.
-    std::optional<Place> take_chunk(Members& members, uint32_t first, uint64_t used,
-                                    uint64_t& full) noexcept;
+    // One more of this member; none: it has no room.
+    std::optional<Place> take_chunk(Members& members, uint32_t number) noexcept;
 
-    // Groups below this number may have chunks.
+    // Groups below this number may have chunks: before they get any.
     void note_groups(uint64_t end) noexcept;
     uint64_t groups_end() const noexcept { return shared().groups_end.load(); }
 

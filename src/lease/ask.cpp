@@ -88,6 +88,24 @@ hanare_status ask(fabric::Link& link, const Question& question, uint64_t deadlin
     return reply.parse(question.what, call.value());
 }
 
+void PendingQuestion::post(fabric::Link& link, const Question& question) noexcept {
+    question_ = question;
+    fabric::Operation& call = call_.emplace();
+    call.kind = fabric::Kind::kCall;
+    call.source = std::as_bytes(std::span(&question_, 1));
+    call.destination = bytes_;
+    link.post(call);
+}
+
+hanare_status PendingQuestion::take(Reply& reply) noexcept {
+    const hanare_status status = call_->status();
+    const uint64_t bytes = call_->value();
+    call_.reset();
+    if (status != HANARE_STATUS_OK) return status;
+    reply.bytes_ = bytes_;
+    return reply.parse(question_.what, bytes);
+}
+
 std::string_view client_of(const StatusRow& row) noexcept {
     return {row.client, strnlen(row.client, sizeof row.client)};
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -29,6 +30,7 @@ public:
     std::span<const StatusRow> rows;  // of kStatus
 
 private:
+    friend class PendingQuestion;
     friend hanare_status ask(fabric::Link& link, const Question& question, uint64_t deadline_ns,
                              Reply& reply) noexcept;
 
@@ -42,6 +44,23 @@ private:
 // anything in `reply`.
 hanare_status ask(fabric::Link& link, const Question& question, uint64_t deadline_ns,
                   Reply& reply) noexcept;
+
+// A question whose answer is not waited for.  By one thread; while it is posted it stays where it
+// is.
+class PendingQuestion {
+public:
+    bool is_posted() const noexcept { return call_.has_value(); }
+    void post(fabric::Link& link, const Question& question) noexcept;
+    // Of one that is posted to this link, which may have ended.  Never waits.
+    bool is_answered(fabric::Link& link) noexcept { return link.test(*call_); }
+    // Of one that is answered, as ask(); then another may be posted.
+    hanare_status take(Reply& reply) noexcept;
+
+private:
+    Question question_;
+    std::optional<fabric::Operation> call_;
+    alignas(8) std::array<std::byte, fabric::kMessageBytesMax> bytes_;
+};
 
 // The name for people, which ask() has found to be of printable ASCII.
 std::string_view client_of(const StatusRow& row) noexcept;

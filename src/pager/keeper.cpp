@@ -158,7 +158,7 @@ void Keeper::loop() noexcept {
         progress |= read_ahead_some();
         progress |= flush_some();
         progress |= evict_some();
-        progress |= tend_store(!progress);
+        progress |= tend_store(!progress && channel_->in_flight() == 0);
         if (progress) continue;
         channel_->flush();
         if (pager_.populate_ahead()) continue;

@@ -54,6 +54,7 @@ public:
     int last_errno() const noexcept override { return last_errno_.load(); }
     const char* trouble() const noexcept override { return server_->trouble(); }
     bool wants_to_leave() noexcept override { return server_->is_draining(); }
+    bool has_asked_to_leave() noexcept override { return server_->is_known_to_drain(); }
     void give_up() noexcept override { server_->end(); }
     void abandon_in_child() noexcept override;
 

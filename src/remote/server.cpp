@@ -186,6 +186,27 @@ bool Server::is_draining() noexcept {
     return false;
 }
 
+bool Server::is_known_to_drain() noexcept {
+    if (is_lost()) return false;
+    fabric::Link& faults = link(Use::kFaults);
+    lease::PendingQuestion& question = status_question_;
+    if (question.is_posted() && !question.is_answered(faults)) return false;
+    bool is_draining = false;
+    if (question.is_posted()) {
+        lease::Reply reply;
+        const hanare_status status = question.take(reply);
+        if (status != HANARE_STATUS_OK) {
+            note_failure(status);
+            return false;
+        }
+        is_draining = (reply.answer.flags & lease::kDraining) != 0;
+    }
+    lease::Question status;
+    status.first = UINT32_MAX;  // of the leases, none
+    question.post(faults, status);
+    return is_draining;
+}
+
 void Server::end() noexcept {
     if (is_lost()) return;
     lease::Question question;

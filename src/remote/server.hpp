@@ -21,6 +21,7 @@
 #include "base/result.hpp"
 #include "base/thread_annotations.hpp"
 #include "fabric/tcp_link.hpp"
+#include "lease/ask.hpp"
 #include "lease/messages.hpp"
 #include "sys/lock.hpp"
 
@@ -94,6 +95,9 @@ public:
     // Whether it has been told to drain: asks it, and it is lost if it does not answer.  Not in
     // fault handlers.
     bool is_draining() noexcept;
+    // The same without waiting, as far as it is known: a question is always under way, and as long
+    // as the connection is there it may take its time.  By one thread.
+    bool is_known_to_drain() noexcept;
     // Ends the lease; nothing is asked of it any more.
     void end() noexcept;
 
@@ -123,6 +127,7 @@ private:
     const std::string gone_;
     const std::string refuses_;
     const std::string babbles_;
+    lease::PendingQuestion status_question_;  // outlives the link
     std::array<std::unique_ptr<fabric::TcpLink>, kUses> links_;
     const std::unique_ptr<ChildConnector> children_;
     std::unique_ptr<fabric::TcpLink> childs_link_;  // around a fork

@@ -185,6 +185,9 @@ public:
     // Whether what it keeps should move elsewhere, as it is about to end.  May ask it, and wait for
     // the answer.  Any thread.
     virtual bool wants_to_leave() noexcept { return false; }
+    // The same without waiting, as far as it is known: asks, and looks for the answer to the last
+    // question.  By one thread.
+    virtual bool has_asked_to_leave() noexcept { return false; }
     // For stores with slots, instead of a thread of their own: a piece of what there is to do in
     // the background.  Whether there is more of it at once.  By one thread, while no fork is under
     // way; it may wait for servers.

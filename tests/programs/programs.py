@@ -87,9 +87,10 @@ def sha256(data):
 
 
 def counts_of_jellyfish(directory):
-    """A table of k-mers without its header, which tells the time and the command."""
+    """A table of k-mers without its header (its length and it), which tells command and directory."""
     data = pathlib.Path(directory, "counts.jf").read_bytes()
-    return sha256(data[int(data[:9]):])
+    length = 9
+    return sha256(data[length + int(data[:length]):])
 
 
 PROGRAMS = (
@@ -136,7 +137,7 @@ PROGRAMS = (
             script("pool", "{numbers}", ()), full={"numbers": 72 << 20},
             quick={"numbers": 24 << 20}),
     Program("python", "CPython: dictionaries, lists, strings", script("objects", "{rows}", ()),
-            full={"rows": 1_200_000}, patience=2),
+            full={"rows": 1_200_000}, patience=3),
     Program("octave", "Octave: matrices of whole numbers, sort, file",
             (step("octave-cli --no-gui --norc --no-history {workloads}/matrices.m {order}"),),
             debian=("octave",), commands=("octave-cli",), full={"order": 4500}),
@@ -164,16 +165,16 @@ PROGRAMS = (
              step("velvetg assembly -cov_cutoff 4 -exp_cov auto -min_contig_lgth 100")),
             debian=("velvet",), commands=("velveth", "velvetg"),
             makers={"reads": inputs.short_reads},
-            full={"genome_bases": 6_000_000, "read_count": 500_000},
+            full={"genome_bases": 3_000_000, "read_count": 250_000},
             output=False, files=("assembly/contigs.fa",),
             environment={"OMP_NUM_THREADS": "1"},
-            remark="one thread, as its results depend on how many there are"),
+            remark="one thread, as its results depend on how many there are", patience=4),
     Program("jellyfish", "jellyfish: counting of k-mers, 2 threads",
             (step("jellyfish count -m 25 -s 120M -t 2 -C -o counts.jf {reads}"),
              step("jellyfish histo counts.jf")),
             debian=("jellyfish",), commands=("jellyfish",), makers={"reads": inputs.short_reads},
-            full={"genome_bases": 20_000_000, "read_count": 700_000},
-            digests={"counts": counts_of_jellyfish}),
+            full={"genome_bases": 20_000_000, "read_count": 60_000},
+            digests={"counts": counts_of_jellyfish}, patience=6),
     Program("fortran", "gfortran: fields in COMMON, smoothed",
             (step("{program} {columns} {rounds}"),),
             debian=("gfortran",), commands=("gfortran",),
@@ -190,7 +191,7 @@ PROGRAMS = (
                   "{entries}"),),
             debian=("openjdk-17-jdk-headless",), commands=("java", "javac"),
             makers={"classes": inputs.Build("Maps.java", ("javac", "-d", "{made}", "{source}"))},
-            full={"entries": 2_500_000}),
+            full={"entries": 1_200_000}),
     Program("node", "node: Map of objects, sort, Buffers",
             (step("node --max-old-space-size=4000 {workloads}/maps.js {entries}"),),
             debian=("nodejs",), commands=("node",), full={"entries": 1_300_000}),
@@ -207,10 +208,10 @@ PROGRAMS = (
     Program("gawk", "gawk: groups of lines in arrays",
             (step("gawk -f {workloads}/groups.awk {lines}"),),
             debian=("gawk",), commands=("gawk",), makers={"lines": inputs.words},
-            full={"word_lines": 1_100_000}),
+            full={"word_lines": 500_000}),
     Program("perl", "Perl: hash of arrays, sorted",
             (step("perl {workloads}/groups.pl", "{lines}"),),
             debian=("perl",), commands=("perl",), makers={"lines": inputs.words},
-            full={"word_lines": 1_800_000},
+            full={"word_lines": 1_000_000},
             environment={"PERL_HASH_SEED": "0"}),
 )

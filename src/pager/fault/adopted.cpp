@@ -174,7 +174,8 @@ void Pager::become_child(void (*on_need)(Pager& pager) noexcept) noexcept {
     keeper_ = nullptr;
     works_ahead_ = false;
     request_first_ = request_count_ = 0;
-    taking_slots_.store(0);
+    for (auto& slot : slots_being_taken_) slot.store(0);
+    unnamed_slots_.store(0);
     transfers_.abandon_in_child();
     part_reads_.abandon_in_child();
     on_need_.store(on_need);

@@ -355,8 +355,12 @@ private:
                              uint64_t to) noexcept;
     class SlotUse;
     uint32_t take_slot(const Region& region, uint32_t index) noexcept;
-    uint32_t take_new_slot(const Region& region, uint32_t index) noexcept;
-    uint32_t take_covered_slot(uint32_t preferred, uint32_t block_shift) noexcept;
+    uint32_t take_new_slot(const Region& region, uint32_t index,
+                           std::atomic<uint32_t>& being_taken) noexcept;
+    template <typename Allocate>
+    uint32_t allocate_slot(std::atomic<uint32_t>& being_taken, Allocate allocate) noexcept;
+    uint32_t take_covered_slot(uint32_t preferred, uint32_t block_shift,
+                               std::atomic<uint32_t>& being_taken) noexcept;
     void give_up_place(Region& region, uint32_t index) noexcept;
     template <typename Step>
     int retry_after_evictions(Step step) noexcept;
@@ -432,7 +436,11 @@ private:
     const sys::Mapping zeros_;
     store::SlotTable* slots_ = nullptr;
     uint64_t slot_bytes_ = 0;
-    std::atomic<uint32_t> taking_slots_{0};  // threads
+    // Slots that threads are about to take, plus one, and how many have not said which.
+    static constexpr size_t kSlotsBeingTaken = 32;
+    static constexpr uint32_t kSlotUnknown = UINT32_MAX;
+    std::array<std::atomic<uint32_t>, kSlotsBeingTaken> slots_being_taken_ = {};
+    std::atomic<uint32_t> unnamed_slots_{0};
     Gate gate_;
     std::atomic<void (*)(Pager& pager) noexcept> on_need_{nullptr};
     KeeperSignal* keeper_ = nullptr;

@@ -4,6 +4,7 @@
 // there: slots are given when a block is first written back, beside those of its neighbours if it
 // can be.  What other processes hold, too, since a fork, is theirs: a block that is written gets a
 // slot of its own.
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -23,17 +24,26 @@ public:
     bool is_alone() noexcept override { return pager_.slots_->is_alone(); }
     uint64_t unit_bytes() const noexcept override { return pager_.slot_bytes_; }
     // A slot that is held by a thread that is still about to take it has no content yet, or
-    // another process's.  Who sees it held here sees that thread counted, too.
+    // another process's.  Who sees it held here sees that thread's note, too.
     Content content_of(uint64_t offset, uint64_t bytes) noexcept override {
         const uint64_t end = offset + bytes;
+        Content content = Content::kNone;
         for (uint64_t slot = offset / pager_.slot_bytes_; slot * pager_.slot_bytes_ < end; ++slot) {
-            if (!pager_.slots_->is_held(static_cast<uint32_t>(slot))) continue;
-            return pager_.taking_slots_.load() == 0 ? Content::kKept : Content::kChanging;
+            const auto number = static_cast<uint32_t>(slot);
+            if (!pager_.slots_->is_held(number)) continue;
+            if (is_being_taken(number)) return Content::kChanging;
+            content = Content::kKept;
         }
-        return Content::kNone;
+        return content;
     }
 
 private:
+    bool is_being_taken(uint32_t slot) const noexcept {
+        if (pager_.unnamed_slots_.load() != 0) return true;
+        return std::ranges::any_of(pager_.slots_being_taken_,
+                                   [slot](const auto& each) { return each.load() == slot + 1; });
+    }
+
     Pager& pager_;
 };
 
@@ -45,13 +55,32 @@ bool Pager::tend_store() noexcept {
 
 // The entry of Region::slots(), or 0: the store is full.
 uint32_t Pager::take_slot(const Region& region, uint32_t index) noexcept {
-    taking_slots_.fetch_add(1);
-    const uint32_t entry = take_new_slot(region, index);
-    taking_slots_.fetch_sub(1);
+    for (std::atomic<uint32_t>& note : slots_being_taken_) {
+        uint32_t none = 0;
+        if (!note.compare_exchange_strong(none, kSlotUnknown)) continue;
+        const uint32_t entry = take_new_slot(region, index, note);
+        note.store(0);
+        return entry;
+    }
+    std::atomic<uint32_t> unheard{0};
+    unnamed_slots_.fetch_add(1);
+    const uint32_t entry = take_new_slot(region, index, unheard);
+    unnamed_slots_.fetch_sub(1);
     return entry;
 }
 
-uint32_t Pager::take_new_slot(const Region& region, uint32_t index) noexcept {
+// Which one it is, is not known before it is held.
+template <typename Allocate>
+uint32_t Pager::allocate_slot(std::atomic<uint32_t>& being_taken, Allocate allocate) noexcept {
+    unnamed_slots_.fetch_add(1);
+    const uint32_t slot = allocate();
+    being_taken.store(slot == SlotTable::kNoSlot ? kSlotUnknown : slot + 1);
+    unnamed_slots_.fetch_sub(1);
+    return slot;
+}
+
+uint32_t Pager::take_new_slot(const Region& region, uint32_t index,
+                              std::atomic<uint32_t>& being_taken) noexcept {
     uint32_t preferred = SlotTable::kAnySlot;
     const auto slot_of = [&](uint32_t block) {
         return region.slots()[block].load(std::memory_order_relaxed);
@@ -61,9 +90,9 @@ uint32_t Pager::take_new_slot(const Region& region, uint32_t index) noexcept {
     } else if (index + 1 < region.block_count && slot_of(index + 1) > 1) {
         preferred = slot_of(index + 1) - 2;
     }
-    uint32_t slot = take_covered_slot(preferred, region.block_shift);
+    uint32_t slot = take_covered_slot(preferred, region.block_shift, being_taken);
     if (slot == SlotTable::kNoSlot && slots_->sweep() > 0) {
-        slot = take_covered_slot(preferred, region.block_shift);
+        slot = take_covered_slot(preferred, region.block_shift, being_taken);
     }
     if (slot == SlotTable::kNoSlot) return 0;
     store_.renew(uint64_t{slot} << region.block_shift, region.block_bytes);
@@ -71,14 +100,15 @@ uint32_t Pager::take_new_slot(const Region& region, uint32_t index) noexcept {
 }
 
 // One that the store has room for.
-uint32_t Pager::take_covered_slot(uint32_t preferred, uint32_t block_shift) noexcept {
-    uint32_t slot = slots_->allocate(preferred);
+uint32_t Pager::take_covered_slot(uint32_t preferred, uint32_t block_shift,
+                                  std::atomic<uint32_t>& being_taken) noexcept {
+    uint32_t slot = allocate_slot(being_taken, [&] { return slots_->allocate(preferred); });
     while (slot != SlotTable::kNoSlot) {
         const hanare_status status = store_.cover((uint64_t{slot} + 1) << block_shift);
         if (status == HANARE_STATUS_OK) break;
         if (slots_->drop(slot)) slots_->release(slot);
         if (status != HANARE_STATUS_STORE_FULL) return SlotTable::kNoSlot;
-        slot = slots_->allocate_below(slot);
+        slot = allocate_slot(being_taken, [&] { return slots_->allocate_below(slot); });
     }
     return slot;
 }
