@@ -99,8 +99,6 @@ public:
 // Who uses a store's slots, for who changes where their content is kept.
 class SlotUsers {
 public:
-    virtual ~SlotUsers() = default;
-
     // Whether no other process does, and nothing that one had under way takes effect any more.
     virtual bool is_alone() noexcept = 0;
     enum class Content : uint8_t {
@@ -111,6 +109,9 @@ public:
     // Of a multiple of unit_bytes().  By who keeps others from beginning to use a slot there.
     virtual Content content_of(uint64_t offset, uint64_t bytes) noexcept = 0;
     virtual uint64_t unit_bytes() const noexcept = 0;
+
+protected:
+    ~SlotUsers() = default;
 };
 
 enum class TransferCapacity : uint8_t {
