@@ -11,14 +11,12 @@
 #include "base/units.hpp"
 #include "compose/healer.hpp"
 #include "sys/clock.hpp"
-#include "telemetry/log.hpp"
 
 namespace hanare::compose {
 
 namespace {
 
 using store::SlotUsers;
-using telemetry::LogLevel;
 
 constexpr uint64_t kNsPerMs = 1'000'000;
 // What could not move is tried again.
