@@ -32,14 +32,16 @@ struct Wanted {
     std::string spec;
 };
 
-// Of a process that has pools of the C API.
+// Of a process that has pools of the C API, or is a program below `hanare run`.
 std::optional<std::string> address_of(int process_id) {
-    const std::string name =
-        std::string(control::kind_name(control::Kind::kPools)) + "-" + std::to_string(process_id);
-    for (const std::string& address : control::all_addresses()) {
-        const size_t begin = address.find_last_of('/') + 1;
-        const std::string_view last = std::string_view(address).substr(begin);
-        if (last == name || last == name + ".sock") return address;
+    for (const control::Kind kind : {control::Kind::kPools, control::Kind::kProgram}) {
+        const std::string name =
+            std::string(control::kind_name(kind)) + "-" + std::to_string(process_id);
+        for (const std::string& address : control::all_addresses()) {
+            const size_t begin = address.find_last_of('/') + 1;
+            const std::string_view last = std::string_view(address).substr(begin);
+            if (last == name || last == name + ".sock") return address;
+        }
     }
     return std::nullopt;
 }
@@ -72,8 +74,8 @@ Result<void> add(const Wanted& wanted) {
     const auto address = address_of(wanted.process_id);
     if (!address) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "process %d has no pool of the C API that can be asked (hanare ps names those "
-                    "that have)",
+                    "process %d has no pool that can be asked, of the C API or of a program below "
+                    "hanare run (hanare ps)",
                     wanted.process_id);
     }
     const std::string request = std::string(control::kAdd) + " " + wanted.spec;

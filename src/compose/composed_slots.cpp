@@ -14,13 +14,7 @@ Result<store::SlotTable> ComposedStore::open_slots(uint64_t slot_bytes) {
     // Where addresses are limited, the table takes one in so many of them.
     constexpr uint64_t kAddressesShare = 16;
     constexpr uint64_t kSlotsMax = uint64_t{1} << 26;
-    if (layout_.kind == Kind::kParity && slot_bytes < layout_.stripe_bytes()) {
-        return fail(HANARE_STATUS_INVALID_ARGUMENT,
-                    "blocks of %s are too small for parity %u+1: at least %s",
-                    format_size(slot_bytes).c_str(), layout_.data,
-                    format_size(layout_.stripe_bytes()).c_str());
-    }
-    HANARE_TRY(share());
+    HANARE_TRY(share(slot_bytes));
     const uint64_t slots =
         std::min({groups_.groups() * layout_.group_bytes() / slot_bytes, kSlotsMax,
                   sys::free_address_bytes() / kAddressesShare / sizeof(uint64_t)});
@@ -36,14 +30,21 @@ Result<store::SlotTable> ComposedStore::open_slots(uint64_t slot_bytes) {
     return table;
 }
 
-Result<void> ComposedStore::share() {
+Result<void> ComposedStore::share(uint64_t slot_bytes) {
+    if (layout_.kind == Kind::kParity && slot_bytes < layout_.stripe_bytes()) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "blocks of %s are too small for parity %u+1: at least %s",
+                    format_size(slot_bytes).c_str(), layout_.data,
+                    format_size(layout_.stripe_bytes()).c_str());
+    }
+    slots_in_members_bytes_ = slot_bytes / layout_.data;
     HANARE_TRY_ASSIGN(groups_, GroupTable::make(layout_.total, layout_.group_bytes(),
                                                 GroupTable::For::kChildrenToo));
     HANARE_TRY_ASSIGN(room_, SharedRoom::make(members_));
     HANARE_TRY_ASSIGN(zeros_, sys::Mapping::reserve(Layout::kChunkBytes, kOsPageBytes));
     HANARE_TRY(healer_.prepare_turns());
     for (uint32_t number = 0; number < members_.count(); ++number) {
-        HANARE_TRY(members_[number].store().share());
+        HANARE_TRY(members_[number].store().share(slots_in_members_bytes_));
     }
     return {};
 }
@@ -157,6 +158,7 @@ bool ComposedStore::tend(store::SlotUsers& users) noexcept {
 }
 
 Result<void> ComposedStore::take_part(uint32_t row) {
+    row_ = row;
     for (uint32_t number = 0; number < members_.count(); ++number) {
         HANARE_TRY(members_[number].store().take_part(row));
     }
@@ -174,6 +176,7 @@ bool ComposedStore::fence(uint64_t rows) noexcept {
 }
 
 bool ComposedStore::prepare_fork(uint32_t row) noexcept {
+    childs_row_ = row;
     for (uint32_t number = 0; number < members_.count(); ++number) {
         Member& member = members_[number];
         if (member.state() == Member::State::kGone) continue;
@@ -205,6 +208,7 @@ void ComposedStore::finish_fork() noexcept {
 }
 
 void ComposedStore::become_child() noexcept {
+    row_ = childs_row_;
     for (uint32_t number = 0; number < members_.count(); ++number) {
         if ((forking_ >> number & 1) != 0) members_[number].store().become_child();
     }

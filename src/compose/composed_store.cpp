@@ -34,24 +34,36 @@ Result<std::unique_ptr<store::Store>> ComposedStore::open(
                                                     GroupTable::For::kProcess));
     HANARE_TRY_ASSIGN(auto lanes, Lanes::make());
     auto store = std::unique_ptr<ComposedStore>(
-        new ComposedStore(layout, std::move(groups), std::move(lanes)));
+        new ComposedStore(layout, std::move(groups), std::move(lanes), std::move(open_member)));
     for (auto& member : members) HANARE_TRY(store->members_.add(std::move(member)));
     if (healing == Healing::kByThread) {
-        HANARE_TRY(store->healer_.start(std::move(open_member)));
+        HANARE_TRY(store->healer_.start());
     } else {
         store->members_.say_what_is_lost();
     }
     return store;
 }
 
-ComposedStore::ComposedStore(const Layout& layout, GroupTable groups, Lanes lanes)
+ComposedStore::ComposedStore(const Layout& layout, GroupTable groups, Lanes lanes,
+                             OpenMember open_member)
     : layout_(layout),
       groups_(std::move(groups)),
       io_(layout_, members_, std::move(lanes)),
       extents_(groups_.groups() * layout_.group_bytes()),
-      healer_(layout_, groups_, members_, io_) {}
+      open_member_(std::move(open_member)),
+      healer_(layout_, groups_, members_, io_,
+              [this](const std::string& spec) { return open_wanted(spec); }) {}
 
 ComposedStore::~ComposedStore() { healer_.stop(); }
+
+// Like those that were there before its slots were opened.
+Result<std::unique_ptr<store::Store>> ComposedStore::open_wanted(const std::string& spec) {
+    HANARE_TRY_ASSIGN(auto store, open_member_(spec));
+    if (!room_) return store;
+    HANARE_TRY(store->share(slots_in_members_bytes_));
+    HANARE_TRY(store->take_part(row_));
+    return store;
+}
 
 std::unexpected<Error> ComposedStore::no_room(uint64_t bytes) const {
     return fail(HANARE_STATUS_STORE_FULL, "no room for %s in all of: %s",

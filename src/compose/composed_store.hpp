@@ -46,7 +46,7 @@ public:
     Result<uint64_t> reserve(uint64_t bytes) override;
     void release(uint64_t offset, uint64_t bytes) noexcept override;
     Result<store::SlotTable> open_slots(uint64_t slot_bytes) override;
-    Result<void> share() override;
+    Result<void> share(uint64_t slot_bytes) override;
     hanare_status cover(uint64_t end) noexcept override;
     hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept override;
     hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept override;
@@ -66,7 +66,9 @@ public:
     bool prepare_fork(uint32_t row) noexcept override;
     void finish_fork() noexcept override;
     void become_child() noexcept override;
-    bool ask_to_add(std::string_view spec) noexcept override { return healer_.ask_to_add(spec); }
+    bool ask_to_add(std::string_view spec) noexcept override {
+        return open_member_ && healer_.ask_to_add(spec);
+    }
     const char* added() const noexcept override { return healer_.added(); }
     void abandon_in_child() noexcept override;
 
@@ -82,7 +84,8 @@ public:
     Healer& healer() noexcept { return healer_; }
 
 private:
-    ComposedStore(const Layout& layout, GroupTable groups, Lanes lanes);
+    ComposedStore(const Layout& layout, GroupTable groups, Lanes lanes, OpenMember open_member);
+    Result<std::unique_ptr<store::Store>> open_wanted(const std::string& spec);
     bool give_chunks(const Group& group, uint64_t& full);
     void take_chunks_back(const Group& group) noexcept;
     std::unexpected<Error> no_room(uint64_t bytes) const;
@@ -97,6 +100,7 @@ private:
     GroupIo io_;
     sys::RankedLock lock_{sys::LockRank::kLeaf};
     store::ExtentAllocator extents_ HANARE_GUARDED_BY(lock_);
+    const OpenMember open_member_;
     Healer healer_;
 
     // Of slots.
@@ -104,7 +108,10 @@ private:
     sys::FileDescriptor life_;
     sys::Mapping zeros_;
     std::atomic<uint64_t> covered_groups_{0};  // in this process
-    uint64_t forking_ = 0;                     // members that are prepared, bits
+    uint64_t slots_in_members_bytes_ = 0;
+    uint32_t row_ = 0;         // of this process
+    uint64_t forking_ = 0;     // members that are prepared, bits
+    uint32_t childs_row_ = 0;  // around a fork
 };
 
 }  // namespace hanare::compose

@@ -25,8 +25,7 @@ constexpr size_t kCopyBytes = 256 * kKiB;
 
 }  // namespace
 
-Result<void> Healer::start(OpenMember open_member) {
-    open_member_ = std::move(open_member);
+Result<void> Healer::start() {
     HANARE_TRY(prepare_turns());
     const sys::SignalBlock inherited_by_the_thread;
     const auto body = [](void* self) -> void* {
@@ -106,7 +105,7 @@ void Healer::loop() noexcept {
 }
 
 bool Healer::ask_to_add(std::string_view spec) noexcept {
-    if (!is_running_ || !open_member_ || !addition_.ask(spec)) return false;
+    if (!addition_.ask(spec)) return false;
     members_.note_change();
     return true;
 }
@@ -203,7 +202,8 @@ void Healer::tell_moved(uint64_t moved, uint64_t left, bool was_lost) const noex
                        "%s have moved to other members: nothing is missing",
                        format_size(moved * Layout::kChunkBytes).c_str());
     } else if (left != 0) {
-        HANARE_LOG_ONCE(LogLevel::kWarn, "%s cannot move: there is no room for it elsewhere (%s)",
+        HANARE_LOG_ONCE(LogLevel::kWarn,
+                        "%s cannot move: there is no room for it elsewhere, or more is lost (%s)",
                         format_size(left * Layout::kChunkBytes).c_str(), members_.names().c_str());
     }
 }

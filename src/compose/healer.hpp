@@ -30,14 +30,19 @@ namespace hanare::compose {
 
 class Healer {
 public:
-    Healer(const Layout& layout, const GroupTable& groups, Members& members, GroupIo& io)
-        : layout_(layout), groups_(groups), members_(members), io_(io) {}
-    ~Healer() { stop(); }
-
-    // From a SPEC; in the healer's thread.
+    // From a SPEC; by who moves chunks.
     using OpenMember =
         std::function<Result<std::unique_ptr<store::Store>>(const std::string& spec)>;
-    Result<void> start(OpenMember open_member);
+    Healer(const Layout& layout, const GroupTable& groups, Members& members, GroupIo& io,
+           OpenMember open_member)
+        : layout_(layout),
+          groups_(groups),
+          members_(members),
+          io_(io),
+          open_member_(std::move(open_member)) {}
+    ~Healer() { stop(); }
+
+    Result<void> start();
     void
     stop() noexcept;  // after a chunk, or the answer of a server, which may take its time limit
 
@@ -68,7 +73,7 @@ public:
     bool add_listener(Listener& listener) noexcept;
     void remove_listener(Listener& listener) noexcept;
 
-    // As in store::Store; false if it does not run or cannot open any.  Any thread.
+    // As in store::Store.  Any thread.
     bool ask_to_add(std::string_view spec) noexcept;
     const char* added() const noexcept { return addition_.outcome(); }
 
@@ -83,6 +88,7 @@ private:
 
     void loop() noexcept;
     void add_wanted() noexcept;
+    void add_in_turn(store::SlotUsers& users) noexcept;
     void look_for_leavers() noexcept;
     bool may_be_needed() noexcept;
     uint64_t lost_chunks() const noexcept;
@@ -119,7 +125,7 @@ private:
     pthread_t thread_{};
     bool is_running_ = false;
     std::atomic<bool> is_stopping_{false};
-    OpenMember open_member_;
+    const OpenMember open_member_;
     Addition addition_;
     std::atomic<uint64_t> groups_end_{0};
     std::atomic<uint64_t> moved_{0};
@@ -143,6 +149,7 @@ private:
     bool was_busy_ = false;
     uint64_t seen_leaving_ = 0;  // members, bits, in the last turn
     uint64_t again_ns_ = 0;      // when to try again what could not move
+    uint64_t add_until_ns_ = 0;  // 0: nothing waits to be added
     // By member: had for a chunk that could not be copied.
     std::array<std::optional<Place>, Members::kMembersMax> unused_;
     std::array<std::atomic<Listener*>, kListenersMax> listeners_{};

@@ -25,10 +25,13 @@ constexpr uint64_t kAgainNs = 1000 * kNsPerMs;
 // turns only.
 constexpr int kCloseMs = 2;
 constexpr uint32_t kBusyGroupsMax = 4;  // in a turn
+// For what is to be added, until children have ended.
+constexpr uint64_t kAddNs = 3000 * kNsPerMs;
 
 }  // namespace
 
 bool Healer::take_turn(const Turn& turn) noexcept {
+    add_in_turn(turn.users);
     look_at_members();
     const Pass wanted{members_to_leave(), members_.count(), turn.groups_end};
     // Who has given chunks of one that was good then has noted their group: seen in the next turn.
@@ -65,6 +68,23 @@ bool Healer::take_turn(const Turn& turn) noexcept {
     next_ = 0;
     if (!was_busy_) finish_pass(turn);
     return false;
+}
+
+// Other processes would not know it, nor it them.
+void Healer::add_in_turn(SlotUsers& users) noexcept {
+    if (addition_.wanted().empty()) return;
+    const uint64_t now_ns = sys::now_ns();
+    if (add_until_ns_ == 0) add_until_ns_ = now_ns + kAddNs;
+    if (users.is_alone()) {
+        add_wanted();
+    } else if (now_ns > add_until_ns_) {
+        addition_.finish(
+            "children share its memory, and would not know the store: ask again when "
+            "they have ended");
+    } else {
+        return;
+    }
+    add_until_ns_ = 0;
 }
 
 void Healer::look_at_members() noexcept {

@@ -17,6 +17,7 @@ Result<void> Members::add(std::unique_ptr<store::Store> store) {
         const sys::LockGuard guard(add_lock_);
         const uint32_t number = count_.load();
         if (number < kMembersMax) {
+            if (states_ != nullptr) member->share_state(states_[number]);
             members_[number] = std::move(member);
             count_.store(number + 1, std::memory_order_release);
         }
@@ -26,6 +27,13 @@ Result<void> Members::add(std::unique_ptr<store::Store> store) {
     }
     note_change();
     return {};
+}
+
+void Members::share_states(std::atomic<Member::State>* states) noexcept {
+    states_ = states;
+    for (uint32_t number = 0; number < count(); ++number) {
+        (*this)[number].share_state(states[number]);
+    }
 }
 
 bool Members::may_have_chunk(uint64_t used, uint64_t full) const noexcept {

@@ -22,8 +22,10 @@ class Members {
 public:
     static constexpr uint32_t kMembersMax = 64;
 
-    // LIMIT: there are too many.
+    // LIMIT: there are too many.  What other processes have to know of it is done before.
     Result<void> add(std::unique_ptr<store::Store> store);
+    // From now on the states of all, also of those that come later, are there, for other processes.
+    void share_states(std::atomic<Member::State>* states) noexcept;
     uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
     Member& operator[](uint32_t number) const noexcept { return *members_[number]; }
 
@@ -60,6 +62,7 @@ private:
     std::atomic<uint32_t> count_{0};
     std::atomic<uint32_t> changes_{0};
     bool says_lost_ = false;
+    std::atomic<Member::State>* states_ = nullptr;  // that are shared; by number
     std::optional<Place> take_unit(Member& member, uint32_t number);
     sys::RankedLock add_lock_{sys::LockRank::kLeaf};
 };

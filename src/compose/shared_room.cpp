@@ -9,9 +9,7 @@ Result<SharedRoom> SharedRoom::make(Members& members) {
     HANARE_TRY_ASSIGN(auto memory,
                       sys::Mapping::reserve_shared(round_up(sizeof(Shared), kOsPageBytes)));
     SharedRoom room(std::move(memory));
-    for (uint32_t number = 0; number < members.count(); ++number) {
-        members[number].share_state(room.shared().states[number]);
-    }
+    members.share_states(room.shared().states.data());
     return room;
 }
 

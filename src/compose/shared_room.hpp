@@ -23,7 +23,7 @@ namespace hanare::compose {
 
 class SharedRoom {
 public:
-    // The members have their states there from now on; there will be no more of them.
+    // The members have their states there from now on.
     static Result<SharedRoom> make(Members& members);
 
     // Gives the group its chunks, or finds them, so that this process can use them.  STORE_FULL;

@@ -38,7 +38,27 @@ void answer_statistics(control::Answer& answer, void*) {
     tell_others(answer);
     answer.close(']').close('}');
 }
-constexpr control::Request kRequests[] = {{control::kStatistics, answer_statistics}};
+
+bool add_store(control::Answer& answer, std::string_view spec, void*) {
+    if (!intercept::space()->pool()->ask_to_add(spec)) {
+        answer.text(
+            "its store cannot take one more now: it has to be of several, as of tier, mirror "
+            "or parity");
+        return false;
+    }
+    answer.text("{}");
+    return true;
+}
+
+void answer_added(control::Answer& answer, void*) {
+    const char* const outcome = intercept::space()->pool()->added_store();
+    answer.open('{').member("waiting", uint64_t{outcome == nullptr});
+    answer.member("wrong", std::string_view(outcome == nullptr ? "" : outcome)).close('}');
+}
+
+constexpr control::Request kRequests[] = {{control::kStatistics, answer_statistics},
+                                          {control::kAdd, nullptr, add_store},
+                                          {control::kAdded, answer_added}};
 
 [[gnu::destructor]] void remove_name() {
     if (state.server != nullptr) state.server->remove_name();

@@ -31,6 +31,11 @@ Result<std::unique_ptr<store::Store>> open_server(const config::StoreSpec& spec,
         return compose::open_store(spec, options, open_server,
                                    compose::ComposedStore::Healing::kInTurns);
     }
+    if (place == nullptr) {  // it is added later
+        return fail(HANARE_STATUS_NOT_SUPPORTED,
+                    "%s: nobody makes connections for a program that had no server at first",
+                    config::server_url(spec.server).c_str());
+    }
     return remote::open_brokered_store(spec, options, *place);
 }
 

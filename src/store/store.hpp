@@ -131,8 +131,9 @@ public:
     // Instead of extents: room for single blocks of `slot_bytes`, shared with forked children.
     // Once, before anything is reserved; the store has to outlive the table.
     virtual Result<SlotTable> open_slots(uint64_t slot_bytes) = 0;
-    // Instead of open_slots(), where another store has them that is made of this one.
-    virtual Result<void> share() { return {}; }
+    // Instead of open_slots(), where another store has them that is made of this one, and keeps so
+    // much of each here.
+    virtual Result<void> share(uint64_t /*slot_bytes*/) { return {}; }
     // Before a slot is used that ends there: all before can be read from now on, as zeros where
     // nothing was written.  Any thread, async-signal-safe.
     virtual hanare_status cover(uint64_t end) noexcept = 0;

@@ -244,7 +244,7 @@ class Pools(Base):
                              "add --help\n"))
         nobody = self.add(1, f"file:{self.store}")
         self.assertEqual(nobody.returncode, 2, nobody.stderr)
-        self.assertIn("process 1 has no pool of the C API", nobody.stderr)
+        self.assertIn("process 1 has no pool that can be asked", nobody.stderr)
 
     def test_unknown_requests(self):
         number = self.start(POOLS).number()

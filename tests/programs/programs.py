@@ -208,10 +208,10 @@ PROGRAMS = (
     Program("gawk", "gawk: groups of lines in arrays",
             (step("gawk -f {workloads}/groups.awk {lines}"),),
             debian=("gawk",), commands=("gawk",), makers={"lines": inputs.words},
-            full={"word_lines": 500_000}),
+            full={"word_lines": 500_000}, patience=5),
     Program("perl", "Perl: hash of arrays, sorted",
             (step("perl {workloads}/groups.pl", "{lines}"),),
             debian=("perl",), commands=("perl",), makers={"lines": inputs.words},
             full={"word_lines": 1_000_000},
-            environment={"PERL_HASH_SEED": "0"}),
+            environment={"PERL_HASH_SEED": "0"}, patience=5),
 )

@@ -181,7 +181,16 @@ protected:
         ComposedStore::Healing healing = ComposedStore::Healing::kByThread) {
         std::vector<std::unique_ptr<store::Store>> members;
         for (const auto& server : servers) members.push_back(connect(*server));
-        auto opened = ComposedStore::open(GetParam().layout, std::move(members), healing).value();
+        const auto open_member =
+            [this](const std::string& name) -> Result<std::unique_ptr<store::Store>> {
+            if (name != "another")
+                return fail(HANARE_STATUS_INVALID_ARGUMENT, "no %s", name.c_str());
+            servers.push_back(start_server());
+            return connect(*servers.back());
+        };
+        auto opened =
+            ComposedStore::open(GetParam().layout, std::move(members), healing, open_member)
+                .value();
         return std::unique_ptr<ComposedStore>(static_cast<ComposedStore*>(opened.release()));
     }
     // As when its process is killed.
@@ -447,6 +456,44 @@ TEST_P(ComposedInTurns, NothingMovesWhileOthersMayUseIt) {
     EXPECT_EQ(store->healer().moved(), 0u);
     slots.set_changing(false);
     ASSERT_TRUE(tend_until(slots, 0, Member::State::kGone));
+    slots.check_all();
+}
+
+TEST_P(ComposedInTurns, OneThatIsAddedTakesWhatMoves) {
+    Slots slots(*store, seed);
+    slots.fill(200);
+    const auto count = static_cast<uint32_t>(servers.size());
+    ASSERT_TRUE(store->ask_to_add("another"));
+    EXPECT_FALSE(store->ask_to_add("another"));
+    EXPECT_EQ(store->added(), nullptr);
+    store->tend(slots);
+    ASSERT_STREQ(store->added(), "");
+    ASSERT_EQ(store->members().count(), count + 1);
+    // As many as can be done without.
+    for (uint32_t number = 0; number <= count - GetParam().layout.total; ++number) {
+        servers[number]->drain();
+        ASSERT_TRUE(tend_until(slots, number, Member::State::kGone)) << number;
+        slots.check_all();
+    }
+    EXPECT_GT(servers[count]->status().leased_bytes, 0u);
+    slots.take_another();
+    slots.check_all();
+}
+
+TEST_P(ComposedInTurns, NothingIsAddedWhileOthersMayUseIt) {
+    Slots slots(*store, seed);
+    slots.fill(20);
+    slots.set_alone(false);
+    ASSERT_TRUE(store->ask_to_add("another"));
+    ASSERT_TRUE(comes_true([&] {
+        store->tend(slots);
+        return store->added() != nullptr;
+    }));
+    EXPECT_NE(std::string(store->added()).find("children"), std::string::npos) << store->added();
+    slots.set_alone(true);
+    ASSERT_TRUE(store->ask_to_add("what is not there"));
+    store->tend(slots);
+    EXPECT_STREQ(store->added(), "no what is not there");
     slots.check_all();
 }
 

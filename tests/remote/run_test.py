@@ -449,6 +449,82 @@ print(digest.hexdigest())
                         self.finish(process, expected)
 
 
+    @staticmethod
+    def program_of(process):
+        return pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").strip()
+
+    def add(self, process, spec):
+        return subprocess.run([HANARE, "pool", "add", self.program_of(process), spec],
+                              capture_output=True, text=True, check=False, timeout=SECONDS,
+                              env=clean_environment())
+
+    def assert_added(self, process, spec):
+        added = self.add(process, spec)
+        self.assertEqual((added.returncode, added.stderr), (0, ""))
+        self.assertEqual(added.stdout, f"process {self.program_of(process)}: {spec} has been added\n")
+
+    def test_one_more_is_added(self):
+        expected = self.run_in_session([sys.executable, "-S", "-c", self.WAITING])[1]
+        for secret in (None, self.secret()):
+            with self.several(4, secret, "320M") as servers:
+                a, b, c, d = (server.url for server in servers)
+                for spec, lost in ((f"mirror({a},{b})", servers[0]), (f"mirror({b},{c})", servers[1])):
+                    with self.subTest(store=spec, secured=secret is not None), \
+                         self.running(spec, self.WAITING, secret) as process:
+                        self.kill(lost)
+                        self.await_error(process, "it is lost")
+                        self.assert_added(process, d)
+                        self.await_error(process, "have moved to other members: nothing is missing")
+                        if lost is servers[1]:
+                            self.kill(servers[2])
+                        self.finish(process, expected)
+
+    def test_room_is_added(self):
+        """Servers are full, and one of them can be left all the same."""
+        expected = self.run_in_session([sys.executable, "-S", "-c", self.WAITING])[1]
+        with self.several(2, None, "320M") as servers:
+            spec = f"tier({servers[0].url},{servers[1].url}?size=8M)"
+            with self.running(spec, self.WAITING, None) as process:
+                self.assert_added(process, f"file:{self.place}")
+                subprocess.run([HANARE, "drain", servers[0].url], check=True, capture_output=True,
+                               timeout=SECONDS, env=clean_environment())
+                self.assertTrue(self.comes_to_nothing(servers[0], None))
+                self.kill(servers[0])
+                self.finish(process, expected)
+
+    def test_what_cannot_be_added(self):
+        script = self.WAITING + """
+import os
+child = os.fork()
+if child == 0:
+    print("there", flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+os.wait()
+"""
+        with self.several(2, None, "320M") as servers:
+            a, b = (server.url for server in servers)
+            with self.running(a, self.WAITING, None) as process:
+                refused = self.add(process, b)
+                self.assertEqual(refused.returncode, 2)
+                self.assertIn("it has to be of several", refused.stderr)
+            with self.running(f"tier(file:{self.place},file:{self.place})", script, None) as process:
+                for wrong, why in (("file:/no/such/place", "does not exist"),
+                                   (a, "had no server at first"), ("nonsense", "no known kind")):
+                    refused = self.add(process, wrong)
+                    self.assertIn(why, refused.stderr)
+                    self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
+            with self.running(f"tier({a},file:{self.place})", script, None) as process:
+                self.assertIn("cannot connect", self.add(process, "tcp://127.0.0.1:1").stderr)
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertTrue(process.stdout.readline())
+                self.assertEqual(process.stdout.readline(), "there\n")
+                self.assertIn("children share its memory", self.add(process, b).stderr)
+                process.communicate("\n", timeout=SECONDS)
+                self.assertEqual(process.returncode, 0)
+
+
 class Failures(Base):
     def assert_refused(self, result, *words, status=2):
         self.assertEqual((result[0], result[1]), (status, ""), result[2])
