@@ -3,6 +3,7 @@
 // `hanare pool add PID SPEC`: one more store for the pools of a running process whose store is made
 // of several.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,13 +19,15 @@
 #include "control/client.hpp"
 #include "control/protocol.hpp"
 #include "sys/clock.hpp"
+#include "sys/host_address.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::cli {
 namespace {
 
-// Longer than a server has by default to answer.
-constexpr uint64_t kPatience_ns = 60'000'000'000;
+// Longer than a server has by default to answer.  A program answers nothing while it opens a store.
+constexpr int kPatience_ms = 60'000;
+constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint32_t kPause_us = 20'000;
 
 struct Wanted {
@@ -48,9 +51,10 @@ std::optional<std::string> address_of(int process_id) {
 
 // Until the process has opened the store, or cannot.
 Result<void> wait_until_added(const Wanted& wanted, const std::string& address) {
-    const uint64_t end_ns = sys::now_ns() + kPatience_ns;
+    const uint64_t end_ns = sys::now_ns() + kPatience_ms * kNsPerMs;
     for (;;) {
-        HANARE_TRY_ASSIGN(const std::string text, control::ask(address, control::kAdded));
+        HANARE_TRY_ASSIGN(const std::string text,
+                          control::ask(address, control::kAdded, kPatience_ms));
         const auto answer = nlohmann::json::parse(text, nullptr, false);
         if (!answer.is_object() || !answer.contains("waiting") || !answer.contains("wrong")) {
             return fail(HANARE_STATUS_INTERNAL, "process %d answers what makes no sense",
@@ -69,8 +73,25 @@ Result<void> wait_until_added(const Wanted& wanted, const std::string& address) 
     }
 }
 
+// Directories do not depend on where the process is, and names of hosts that nobody knows do not
+// hold it up.
+Result<void> settle(config::StoreSpec& spec) {
+    for (config::StoreSpec& member : spec.members) HANARE_TRY(settle(member));
+    if (spec.kind == config::StoreKind::kServer) {
+        HANARE_TRY(sys::look_up_host(spec.server.host));
+    } else if (spec.kind == config::StoreKind::kFile) {
+        std::error_code error;
+        spec.directory = std::filesystem::absolute(spec.directory, error).string();
+        if (error) {
+            return fail_errno(HANARE_STATUS_STORE_UNAVAILABLE, error.value(), "this directory");
+        }
+    }
+    return {};
+}
+
 Result<void> add(const Wanted& wanted) {
-    HANARE_TRY(config::parse_store_spec(wanted.spec));
+    HANARE_TRY_ASSIGN(config::StoreSpec spec, config::parse_store_spec(wanted.spec));
+    HANARE_TRY(settle(spec));
     const auto address = address_of(wanted.process_id);
     if (!address) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT,
@@ -78,8 +99,8 @@ Result<void> add(const Wanted& wanted) {
                     "hanare run (hanare ps)",
                     wanted.process_id);
     }
-    const std::string request = std::string(control::kAdd) + " " + wanted.spec;
-    const auto asked = control::ask(*address, request);
+    const std::string request = std::string(control::kAdd) + " " + config::format_store_spec(spec);
+    const auto asked = control::ask(*address, request, kPatience_ms);
     if (!asked) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "process %d: %.250s", wanted.process_id,
                     asked.error().text);

@@ -26,11 +26,13 @@ std::unexpected<Error> fail_errno(hanare_status status, int os_errno, const char
     std::vsnprintf(error.text, sizeof error.text, format, arguments);
     va_end(arguments);
     const size_t used = std::strlen(error.text);
-    // Not translated, which may allocate.
-    const char* const description = strerrordesc_np(os_errno);
-    std::snprintf(error.text + used, sizeof error.text - used, ": %s",
-                  description != nullptr ? description : "unknown error");
+    std::snprintf(error.text + used, sizeof error.text - used, ": %s", text_of_errno(os_errno));
     return std::unexpected(error);
+}
+
+const char* text_of_errno(int os_errno) noexcept {
+    const char* const text = strerrordesc_np(os_errno);
+    return text != nullptr ? text : "unknown error";
 }
 
 }  // namespace hanare

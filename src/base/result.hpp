@@ -33,6 +33,9 @@ using Result = std::expected<T, Error>;
                                                                            int os_errno,
                                                                            const char* format, ...);
 
+// Not translated, which may allocate.
+const char* text_of_errno(int os_errno) noexcept;
+
 }  // namespace hanare
 
 // Evaluates a Result<...>; on failure returns its error from the enclosing function.

@@ -49,7 +49,17 @@ ComposedChannel::~ComposedChannel() { store_.healer().remove_listener(*this); }
 
 void ComposedChannel::group_opened() noexcept { notify(); }
 
-// Of members that have come later.  False: the system refuses, and they are waited for.
+// Of members that have come later.  False: the system refuses, and those of the group are waited
+// for.
+bool ComposedChannel::has_channels_for(const Group& group) noexcept {
+    if (open_channels()) return true;
+    for (uint32_t role = 0; role < store_.layout().total; ++role) {
+        const auto place = group.place(role);
+        if (place && place->member >= channels_.size()) return false;
+    }
+    return true;
+}
+
 bool ComposedChannel::open_channels() noexcept {
     while (channels_.size() < store_.members().count()) {
         auto one = store_.members()[static_cast<uint32_t>(channels_.size())].store().open_channel();
@@ -102,7 +112,7 @@ void ComposedChannel::begin(Job& job) noexcept {
     if (!is_read) job.group.note_written();
     // One more for itself, so that it does not end before all are on their way.
     job.waiting = 1;
-    if (!open_channels() || roles.lost > layout.spares() || !has_parts_for(request)) {
+    if (!has_channels_for(job.group) || roles.lost > layout.spares() || !has_parts_for(request)) {
         carry_out_here(job);
     } else if (layout.kind != Kind::kParity) {
         is_read ? begin_copy(job, roles, within) : begin_copies(job, roles, within);

@@ -83,6 +83,7 @@ private:
     ComposedChannel(ComposedStore& store, sys::EventFd notice, sys::Mapping parity);
 
     void group_opened() noexcept override;
+    bool has_channels_for(const Group& group) noexcept;
     bool open_channels() noexcept;
     bool has_parts_for(const store::IoRequest& request) const noexcept;
     void begin(Job& job) noexcept;

@@ -56,13 +56,33 @@ ComposedStore::ComposedStore(const Layout& layout, GroupTable groups, Lanes lane
 
 ComposedStore::~ComposedStore() { healer_.stop(); }
 
-// Like those that were there before its slots were opened.
+// Like those that were there before its slots were opened.  Where nothing else could fail without
+// ending the program, there has to be memory for it.
 Result<std::unique_ptr<store::Store>> ComposedStore::open_wanted(const std::string& spec) {
+    constexpr size_t kRoomBytes = 16 * kMiB;
+    HANARE_TRY(sys::Mapping::reserve(kRoomBytes, kOsPageBytes));
     HANARE_TRY_ASSIGN(auto store, open_member_(spec));
+    if (layout_.spares() != 0 && is_where_a_member_is(*store)) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT,
+                    "it is among the members: what would be lost together is no redundancy");
+    }
     if (!room_) return store;
     HANARE_TRY(store->share(slots_in_members_bytes_));
     HANARE_TRY(store->take_part(row_));
     return store;
+}
+
+// By the place that descriptions begin with.
+bool ComposedStore::is_where_a_member_is(const store::Store& store) const {
+    const auto place_of = [](const std::string& description) {
+        return description.substr(0, description.find(", "));
+    };
+    const std::string place = place_of(store.describe());
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        const Member& member = members_[number];
+        if (member.is_used() && place_of(member.name()) == place) return true;
+    }
+    return false;
 }
 
 std::unexpected<Error> ComposedStore::no_room(uint64_t bytes) const {

@@ -86,6 +86,7 @@ public:
 private:
     ComposedStore(const Layout& layout, GroupTable groups, Lanes lanes, OpenMember open_member);
     Result<std::unique_ptr<store::Store>> open_wanted(const std::string& spec);
+    bool is_where_a_member_is(const store::Store& store) const;
     bool give_chunks(const Group& group, uint64_t& full);
     void take_chunks_back(const Group& group) noexcept;
     std::unexpected<Error> no_room(uint64_t bytes) const;

@@ -68,14 +68,14 @@ void Group::open() const noexcept {
 }
 
 std::optional<Place> Group::place(uint32_t role) const noexcept {
-    const uint64_t seen = word(role).load(std::memory_order_relaxed);
+    const uint64_t seen = word(role).load(std::memory_order_acquire);
     if ((seen & kIsThere) == 0) return std::nullopt;
     return Place{static_cast<uint32_t>(seen >> kMemberShift & kMemberMask), (seen & kChunkMask)
                                                                                 << kChunkShift};
 }
 
 void Group::set_place(uint32_t role, Place place) const noexcept {
-    word(role).store(word_of(place), std::memory_order_relaxed);
+    word(role).store(word_of(place), std::memory_order_release);
 }
 
 void Group::offer_place(uint32_t role, Place place) const noexcept {

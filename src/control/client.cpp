@@ -14,12 +14,11 @@ namespace hanare::control {
 
 namespace {
 
-constexpr int kAnswerTimeout_ms = 2000;
 constexpr size_t kAnswerBytesMax = 16 * kMiB;
 
 }  // namespace
 
-Result<std::string> ask(const std::string& address, std::string_view request) {
+Result<std::string> ask(const std::string& address, std::string_view request, int timeout_ms) {
     const auto socket = sys::connect_local(address);
     if (!socket) {
         if (socket.error().os_errno == ECONNREFUSED && has_file(address)) unlink(address.c_str());
@@ -29,8 +28,7 @@ Result<std::string> ask(const std::string& address, std::string_view request) {
     line += std::to_string(kProtocolVersion);
     line.append(" ").append(request).append("\n");
     sys::send_some(*socket, line);
-    HANARE_TRY_ASSIGN(std::string text,
-                      sys::read_answer(*socket, kAnswerBytesMax, kAnswerTimeout_ms));
+    HANARE_TRY_ASSIGN(std::string text, sys::read_answer(*socket, kAnswerBytesMax, timeout_ms));
     if (text.empty())
         return fail_errno(HANARE_STATUS_SYSTEM, ECONNRESET, "%.150s", address.c_str());
     const size_t end = text.find('\n');

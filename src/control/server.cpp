@@ -140,7 +140,7 @@ bool Server::make_answer(Client& client, void* context) noexcept {
     const std::string_view received(client.request, client.request_bytes);
     // The header says how long the rest is, and lies directly in front of it.
     Answer body(text + kHeaderBytes, answer_bytes_);
-    const bool is_ok = respond(body, received.substr(0, received.find('\n')), context);
+    const bool is_ok = respond(body, received, context);
     char header_text[kHeaderBytes];
     Answer header(header_text, sizeof header_text);
     header.text(kProtocolName).decimal(kProtocolVersion).text(is_ok ? " ok " : " error ");
@@ -152,9 +152,10 @@ bool Server::make_answer(Client& client, void* context) noexcept {
 }
 
 // False when the answer is what is wrong with the request.
-bool Server::respond(Answer& body, std::string_view line, void* context) const noexcept {
-    const std::optional<RequestLine> request = parse_request(line);
-    if (!request) {
+bool Server::respond(Answer& body, std::string_view received, void* context) const noexcept {
+    const size_t end = received.find('\n');
+    const std::optional<RequestLine> request = parse_request(received.substr(0, end));
+    if (!request || end == received.npos) {
         body.text("not a request: it is one line, '").text(kProtocolName);
         body.decimal(kProtocolVersion).text(" REQUEST'");
         return false;

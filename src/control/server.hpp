@@ -58,7 +58,7 @@ public:
     void abandon_in_child() noexcept;
 
 private:
-    static constexpr size_t kRequestBytesMax = 256;
+    static constexpr size_t kRequestBytesMax = 1024;
     static constexpr size_t kAddressBytes = 128;
     static constexpr size_t kHeaderBytes = 64;
 
@@ -76,7 +76,7 @@ private:
     bool go_on(Client& client, void* context) noexcept;
     bool read_request(Client& client) noexcept;
     bool make_answer(Client& client, void* context) noexcept;
-    bool respond(Answer& body, std::string_view line, void* context) const noexcept;
+    bool respond(Answer& body, std::string_view received, void* context) const noexcept;
     static void drop(Client& client) noexcept;
     void forget() noexcept;
 

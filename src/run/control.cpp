@@ -42,8 +42,8 @@ void answer_statistics(control::Answer& answer, void*) {
 bool add_store(control::Answer& answer, std::string_view spec, void*) {
     if (!intercept::space()->pool()->ask_to_add(spec)) {
         answer.text(
-            "its store cannot take one more now: it has to be of several, as of tier, mirror "
-            "or parity");
+            "its store cannot take one more now: it has to be of several (tier, mirror or "
+            "parity), and others come one at a time");
         return false;
     }
     answer.text("{}");

@@ -270,7 +270,7 @@ std::string FileStore::describe() const {
         text += ", through the page cache";
     } else if (direct_errno_ != 0) {
         text += std::string(", through the page cache (O_DIRECT refused: ") +
-                strerror(direct_errno_) + ")";
+                text_of_errno(direct_errno_) + ")";
     } else {
         text += ", O_DIRECT";
     }
@@ -278,7 +278,8 @@ std::string FileStore::describe() const {
     if (!options_.use_uring) {
         text += ", pread and pwrite";
     } else if (uring_errno != 0) {
-        text += std::string(", pread and pwrite (io_uring refused: ") + strerror(uring_errno) + ")";
+        text += std::string(", pread and pwrite (io_uring refused: ") + text_of_errno(uring_errno) +
+                ")";
     } else {
         text += ", io_uring";
     }

@@ -54,8 +54,8 @@ public:
 
 private:
     std::atomic<bool> on_{false};
-    std::atomic<int> lowest_{__INT_MAX__};        // that was ever added
-    std::array<std::atomic<int>, 64> entries_{};  // one more than the number; 0: free
+    std::atomic<int> lowest_{__INT_MAX__};          // that was ever added
+    std::array<std::atomic<int>, 1024> entries_{};  // one more than the number; 0: free
 };
 
 inline constinit OwnDescriptors own_descriptors;

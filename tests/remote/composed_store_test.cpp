@@ -183,8 +183,10 @@ protected:
         for (const auto& server : servers) members.push_back(connect(*server));
         const auto open_member =
             [this](const std::string& name) -> Result<std::unique_ptr<store::Store>> {
-            if (name != "another")
+            if (name == "the first") return connect(*servers.front());
+            if (name != "another") {
                 return fail(HANARE_STATUS_INVALID_ARGUMENT, "no %s", name.c_str());
+            }
             servers.push_back(start_server());
             return connect(*servers.back());
         };
@@ -495,6 +497,15 @@ TEST_P(ComposedInTurns, NothingIsAddedWhileOthersMayUseIt) {
     store->tend(slots);
     EXPECT_STREQ(store->added(), "no what is not there");
     slots.check_all();
+}
+
+TEST_P(ComposedInTurns, NoneIsAMemberTwiceWhereOneMayBeLost) {
+    Slots slots(*store, seed);
+    ASSERT_TRUE(store->ask_to_add("the first"));
+    store->tend(slots);
+    const std::string refusal = is_redundant() ? "it is among the members" : "";
+    EXPECT_EQ(std::string(store->added()).substr(0, refusal.size()), refusal);
+    EXPECT_EQ(store->added()[0] == '\0', !is_redundant());
 }
 
 // HANARE_TEST_DRAINS says how many.

@@ -473,6 +473,9 @@ print(digest.hexdigest())
                          self.running(spec, self.WAITING, secret) as process:
                         self.kill(lost)
                         self.await_error(process, "it is lost")
+                        again = self.add(process, c)
+                        self.assertIn("among the members" if spec.endswith(f"{c})") else "has been added",
+                                      again.stdout + again.stderr)
                         self.assert_added(process, d)
                         self.await_error(process, "have moved to other members: nothing is missing")
                         if lost is servers[1]:
@@ -480,7 +483,7 @@ print(digest.hexdigest())
                         self.finish(process, expected)
 
     def test_room_is_added(self):
-        """Servers are full, and one of them can be left all the same."""
+        """The other server is nearly full, and the first can be left all the same."""
         expected = self.run_in_session([sys.executable, "-S", "-c", self.WAITING])[1]
         with self.several(2, None, "320M") as servers:
             spec = f"tier({servers[0].url},{servers[1].url}?size=8M)"
@@ -490,6 +493,60 @@ print(digest.hexdigest())
                                timeout=SECONDS, env=clean_environment())
                 self.assertTrue(self.comes_to_nothing(servers[0], None))
                 self.kill(servers[0])
+                self.finish(process, expected)
+
+    def test_children_have_what_was_added(self):
+        script = self.WAITING + """
+import os
+for is_killed in (False, True):
+    sys.stdin.readline()
+    child = os.fork()
+    if child == 0:
+        for at in order:
+            blocks[at] = blocks[at][::-1]
+        for at in order:
+            digest.update(blocks[at])
+        print(digest.hexdigest(), flush=True)
+        if is_killed:
+            os.kill(os.getpid(), 9)
+        os._exit(0)
+    os.wait()
+    more = [seen.randbytes(1 << 16) for _ in range(300)]
+    for block in blocks + more:
+        digest.update(block)
+    print(digest.hexdigest(), flush=True)
+"""
+        plain = subprocess.run([sys.executable, "-S", "-c", script], input="\n" * 3, check=True,
+                               stdout=subprocess.PIPE, text=True, timeout=SECONDS)
+        for secret in (None, self.secret()):
+            with self.several(4, secret, "320M") as servers:
+                a, b, c, d = (server.url for server in servers)
+                spec = f"tier({a}?size=16M,file:{self.place})"
+                with self.subTest(secured=secret is not None), \
+                     self.running(spec, script, secret) as process:
+                    self.assert_added(process, f"mirror({b},{c})")
+                    self.assert_added(process, d)
+                    subprocess.run([HANARE, "drain", a] +
+                                   (["--secret-file", secret] if secret else []), check=True,
+                                   capture_output=True, timeout=SECONDS, env=clean_environment())
+                    self.assertTrue(self.comes_to_nothing(servers[0], secret))
+                    self.kill(servers[0])
+                    output, errors = process.communicate("\n" * 3, timeout=SECONDS)
+                    self.assertEqual((process.returncode, process.said + output),
+                                     (0, plain.stdout), errors)
+
+    def test_silent_servers_are_not_added(self):
+        expected = self.run_in_session([sys.executable, "-S", "-c", self.WAITING])[1]
+        with self.several(3, None, "320M") as servers:
+            a, b, c = (server.url for server in servers)
+            with self.running(f"mirror({a},{b})", self.WAITING, None) as process:
+                servers[2].process.send_signal(signal.SIGSTOP)
+                refused = self.add(process, c)
+                servers[2].process.send_signal(signal.SIGCONT)
+                self.assertNotEqual(refused.returncode, 0)
+                self.assertIn("cannot add it", refused.stderr)
+                self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
+                self.assert_added(process, c)
                 self.finish(process, expected)
 
     def test_what_cannot_be_added(self):
