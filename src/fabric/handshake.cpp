@@ -20,8 +20,12 @@ namespace hanare::fabric {
 namespace {
 
 // Which key it is; the binder of the handshake covers it, so that nobody can change it on the way.
-constexpr std::string_view kAuthenticated = "hanare/1 authenticated";
-constexpr std::string_view kSealed = "hanare/1 sealed";
+constexpr struct {
+    Protection protection;
+    std::string_view name;
+} kNames[] = {{Protection::kAuthenticated, "hanare/1 authenticated"},
+              {Protection::kSealedButData, "hanare/1 sealed but data"},
+              {Protection::kSealed, "hanare/1 sealed"}};
 constexpr std::string_view kExporterLabel = "EXPERIMENTAL hanare/1 keys";
 constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
 constexpr uint64_t kNsPerMs = 1'000'000;
@@ -120,7 +124,9 @@ SSL_SESSION* session_of(SSL* ssl) {
 int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** identity, size_t* identity_bytes,
                SSL_SESSION** session) {
     Agreement& agreement = agreement_of(ssl);
-    agreement.identity = agreement.protection == Protection::kSealed ? kSealed : kAuthenticated;
+    for (const auto& [protection, name] : kNames) {
+        if (protection == agreement.protection) agreement.identity = name;
+    }
     agreement.identity += " " + fingerprint_of(agreement.secrets.front());
     *session = session_of(ssl);
     *identity = reinterpret_cast<const unsigned char*>(agreement.identity.data());
@@ -142,11 +148,13 @@ int find_secret(SSL* ssl, const unsigned char* identity, size_t identity_bytes,
     const std::string_view named = whole.substr(0, whole.rfind(' '));
     Agreement& agreement = agreement_of(ssl);
     agreement.number = number_of(agreement.secrets, whole.substr(named.size()));
-    Protection& protection = agreement.protection;
-    const bool is_enough =
-        named == kSealed || (named == kAuthenticated && protection == Protection::kAuthenticated);
-    if (is_enough && named == kSealed) protection = Protection::kSealed;
-    *session = is_enough ? session_of(ssl) : nullptr;
+    *session = nullptr;
+    for (const auto& [protection, name] : kNames) {
+        if (name != named || protection < agreement.protection) continue;
+        agreement.protection = protection;
+        *session = session_of(ssl);
+        break;
+    }
     return 1;
 }
 

@@ -35,7 +35,10 @@ struct SessionKeys {
 // What a connection is protected from afterwards.
 enum class Protection {
     kAuthenticated,  // from strangers and accidents, not from who can read or change what passes
-    kSealed,         // from these, too: every frame is encrypted and authenticated
+    // From these, too, but for the data of larger puts and gets (is_data()), which goes as it is:
+    // for who puts only what is sealed by itself.
+    kSealedButData,
+    kSealed,  // every frame is encrypted and authenticated
 };
 
 class Handshake {

@@ -117,12 +117,18 @@ TEST(Handshake, OneOfSeveralSecrets) {
 // The source says how much it wants, and gets no less; the target no less than it accepts.
 TEST(Handshake, Protections) {
     constexpr auto kLess = Protection::kAuthenticated;
+    constexpr auto kBetween = Protection::kSealedButData;
     constexpr auto kMore = Protection::kSealed;
     const Secret secret = Secret::make().value();
     for (const auto& [wanted, least, agreed] : {std::tuple(kLess, kLess, true),
                                                 {kMore, kLess, true},
                                                 {kMore, kMore, true},
-                                                {kLess, kMore, false}}) {
+                                                {kLess, kMore, false},
+                                                {kBetween, kLess, true},
+                                                {kBetween, kBetween, true},
+                                                {kMore, kBetween, true},
+                                                {kLess, kBetween, false},
+                                                {kBetween, kMore, false}}) {
         Connected pair;
         auto target = std::async(std::launch::async, [&, least = least] {
             Handshake handshake =

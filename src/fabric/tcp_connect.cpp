@@ -21,7 +21,8 @@ Result<TcpLink::Connected> TcpLink::shake_hands_with(const Settings& settings) {
     HANARE_TRY_ASSIGN(const SessionKeys keys,
                       shake_hands(Handshake::Side::kSource, connected.socket.number(),
                                   *settings.secret, protection, settings.timeout_ms));
-    if (protection == Protection::kSealed) connected.keys = keys;
+    if (protection != Protection::kAuthenticated) connected.keys = keys;
+    connected.protection = protection;
     return connected;
 }
 

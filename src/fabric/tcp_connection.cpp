@@ -60,11 +60,12 @@ TcpConnection::Outcome TcpConnection::shake_hands() noexcept {
 }
 
 bool TcpConnection::begin_to_seal() noexcept {
-    if (handshake_->protection() != Protection::kSealed) return true;
+    if (handshake_->protection() == Protection::kAuthenticated) return true;
     try {
         const Result<SessionKeys> keys = handshake_->keys();
         return keys &&
-               transport_->seal_with(*keys, Handshake::Side::kTarget, Transport::Opening::kChecked);
+               transport_->seal_with(*keys, Handshake::Side::kTarget, Transport::Opening::kChecked,
+                                     handshake_->protection());
     } catch (const std::bad_alloc&) {
         return false;
     }
@@ -74,7 +75,7 @@ bool TcpConnection::begin_to_seal() noexcept {
 bool TcpConnection::carry_out() noexcept {
     do {
         if (!flush()) return false;
-        while (!is_broken_ && out_end_ + kAnswerBytesMax <= kAnswersBytes &&
+        while (!is_broken_ && out_data_ == 0 && out_end_ + kAnswerBytesMax <= kAnswersBytes &&
                (data_left_ != 0 ? go_on_with_put() : begin_request())) {
         }
     } while (out_begin_ != out_end_ && !is_broken_);
@@ -141,7 +142,16 @@ void TcpConnection::begin_put() noexcept {
         regions_.enter(request_.capability, kWrite, request_.offset, request_.bytes, access);
     access.end();
     data_left_ = request_.bytes;
+    if (leaves_data()) {
+        is_broken_ = in_bytes() != 0 || !transport_->expect_data(request_.bytes);
+        return;
+    }
     put_from_buffer();
+}
+
+// Of the request at hand.
+bool TcpConnection::leaves_data() const noexcept {
+    return transport_->leaves_data() && is_data(request_.kind, request_.bytes);
 }
 
 bool TcpConnection::go_on_with_put() noexcept {
@@ -245,7 +255,8 @@ void TcpConnection::send_with(std::span<std::byte> data) noexcept {
     const size_t buffered = out_end_ - out_begin_;
     const std::array<sys::Part, 2> parts = {
         {{out_.get() + out_begin_, buffered}, {data.data(), data.size()}}};
-    const ptrdiff_t result = transport_->send(parts);
+    const bool leaves = leaves_data();
+    const ptrdiff_t result = leaves ? transport_->send_with_data(parts) : transport_->send(parts);
     if (result < 0 && result != -EAGAIN) {
         is_broken_ = true;
         return;
@@ -255,20 +266,25 @@ void TcpConnection::send_with(std::span<std::byte> data) noexcept {
     const std::span<std::byte> rest = data.subspan(moved - std::min(moved, buffered));
     if (!rest.empty()) std::memcpy(out_.get() + out_end_, rest.data(), rest.size());
     out_end_ += rest.size();
+    if (leaves) out_data_ = rest.size();
     if (out_begin_ == out_end_) out_begin_ = out_end_ = 0;
 }
 
 // Whether nothing is left to send.
 bool TcpConnection::flush() noexcept {
     while (out_begin_ != out_end_) {
-        const sys::Part part = {out_.get() + out_begin_, out_end_ - out_begin_};
-        const ptrdiff_t moved = transport_->send({&part, 1});
+        const size_t framed = out_end_ - out_begin_ - out_data_;
+        const std::array<sys::Part, 2> parts = {
+            {{out_.get() + out_begin_, framed}, {out_.get() + out_begin_ + framed, out_data_}}};
+        const ptrdiff_t moved = out_data_ != 0 ? transport_->send_with_data(parts)
+                                               : transport_->send(std::span(parts).first(1));
         if (moved == -EAGAIN) return false;
         if (moved < 0) {
             is_broken_ = true;
             return false;
         }
         out_begin_ += static_cast<size_t>(moved);
+        out_data_ = std::min(out_data_, out_end_ - out_begin_);
     }
     out_begin_ = out_end_ = 0;
     const int error = transport_->flush();

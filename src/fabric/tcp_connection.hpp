@@ -52,8 +52,6 @@ public:
 
 private:
     static constexpr size_t kInBytes = 4096;
-    // Puts up to here are applied when they have come as a whole, gets up to here are copied.
-    static constexpr size_t kSmallBytes = 1024;
     // Room for the answer to any request but a large get.
     static constexpr size_t kAnswerBytesMax = sizeof(AnswerHeader) + kMessageBytesMax;
     static_assert(kInBytes >= sizeof(RequestHeader) + kMessageBytesMax);
@@ -77,6 +75,7 @@ private:
     void answer(hanare_status status, uint32_t bytes = 0, uint64_t value = 0) noexcept;
     void send_with(std::span<std::byte> data) noexcept;
     bool flush() noexcept;
+    bool leaves_data() const noexcept;
 
     const std::unique_ptr<Transport> transport_;
     ExposedRegions& regions_;
@@ -100,6 +99,7 @@ private:
     const std::unique_ptr<std::byte[]> out_;
     size_t out_begin_ = 0;
     size_t out_end_ = 0;
+    size_t out_data_ = 0;  // at the end of it, that goes as it is
 };
 
 }  // namespace hanare::fabric

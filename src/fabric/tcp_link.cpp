@@ -63,7 +63,7 @@ Result<std::unique_ptr<TcpLink>> TcpLink::over(Connected connected, uint32_t spi
     auto transport = std::make_unique<Transport>(std::move(connected.socket));
     if (connected.keys) {
         HANARE_TRY(transport->seal_with(*connected.keys, Handshake::Side::kSource,
-                                        Transport::Opening::kStraight));
+                                        Transport::Opening::kStraight, connected.protection));
     }
     return make(std::move(transport), spin_us);
 }
@@ -159,7 +159,8 @@ ptrdiff_t TcpLink::send_some() noexcept {
     size_t skipped = sent_bytes_;
     const uint64_t sent = sent_.load(std::memory_order_relaxed);
     const uint64_t batch_end = std::min(made_, sent + kBatchMax);
-    for (uint64_t number = sent; number < batch_end; ++number) {
+    bool ends_in_data = false;
+    for (uint64_t number = sent; number < batch_end && !ends_in_data; ++number) {
         Request& next = request(number);
         parts[count++] =
             behind({reinterpret_cast<std::byte*>(&next.header), sizeof next.header}, &skipped);
@@ -167,9 +168,11 @@ ptrdiff_t TcpLink::send_some() noexcept {
             // Sending does not write.
             auto* const data = const_cast<std::byte*>(next.operation->source.data() + next.begin);
             parts[count++] = behind({data, carried}, &skipped);
+            ends_in_data = transport_->leaves_data() && is_data(next.header.kind, carried);
         }
     }
-    return transport_->send(std::span(parts).first(count));
+    const auto all = std::span(parts).first(count);
+    return ends_in_data ? transport_->send_with_data(all) : transport_->send(all);
 }
 
 void TcpLink::note_sent(size_t bytes) noexcept {
@@ -295,7 +298,15 @@ bool TcpLink::accept(size_t bytes, std::span<std::byte> destination, bool was_ea
     incoming_.header_bytes += of_header;
     bytes -= of_header;
     if (incoming_.header_bytes < sizeof incoming_.header) return true;
-    if (of_header != 0 && !is_answer_to(request(number), number)) return false;
+    if (of_header != 0) {
+        if (!is_answer_to(request(number), number)) return false;
+        const AnswerHeader& header = incoming_.header;
+        if (transport_->leaves_data() && is_data(header.kind, header.bytes)) {
+            // Nothing else is in the frame.
+            const bool is_last = bytes == 0 && (!was_early || early_begin_ == early_end_);
+            return is_last && transport_->expect_data(header.bytes);
+        }
+    }
 
     // Where less came than was hoped for, what lies there belongs to the answers behind.
     const size_t placed = std::min(bytes, destination.size());

@@ -57,7 +57,8 @@ public:
     // the secret, and all that the handshake needs.
     struct Connected {
         sys::FileDescriptor socket;
-        std::optional<SessionKeys> keys;  // none: not sealed
+        std::optional<SessionKeys> keys;              // none: not sealed
+        Protection protection = Protection::kSealed;  // with keys
     };
     static Result<Connected> shake_hands_with(const Settings& settings);
     static Result<std::unique_ptr<TcpLink>> over(Connected connected, uint32_t spin_us);

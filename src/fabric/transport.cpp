@@ -17,6 +17,9 @@ namespace {
 using Length = uint32_t;
 constexpr size_t kAroundFrame = sizeof(Length) + FrameCipher::kTagBytes;
 constexpr size_t kSealedBytesMax = Transport::kFrameBytesMax + kAroundFrame;
+// Where data comes as it is, as little of it as possible is read with what is in front of it.
+constexpr size_t kAheadBytes = 2048;
+constexpr size_t kPartsMax = 3;  // of what is received
 
 // A bell for which the kernel has no memory.
 constexpr uint32_t kBellAttempts = 20;
@@ -25,12 +28,16 @@ constexpr uint32_t kBellPause_us = 100;
 }  // namespace
 
 struct Transport::Sealed {
-    Sealed(FrameCipher sealer_, FrameCipher opener_, Opening opening_)
-        : sealer(std::move(sealer_)), opener(std::move(opener_)), opening(opening_) {}
+    Sealed(FrameCipher sealer_, FrameCipher opener_, Opening opening_, bool leaves_data_)
+        : sealer(std::move(sealer_)),
+          opener(std::move(opener_)),
+          opening(opening_),
+          leaves_data(leaves_data_) {}
 
     FrameCipher sealer;
     FrameCipher opener;
     const Opening opening;
+    const bool leaves_data;
     // A frame on its way out.
     std::array<std::byte, kSealedBytesMax> out;
     size_t out_begin = 0;
@@ -39,6 +46,7 @@ struct Transport::Sealed {
     std::array<std::byte, 2 * kSealedBytesMax> in;
     size_t in_begin = 0;
     size_t in_end = 0;
+    size_t data_left = 0;  // that comes next, as it is
     // What was opened and had no place.
     std::array<std::byte, kFrameBytesMax> plain;
     size_t plain_begin = 0;
@@ -70,15 +78,19 @@ Transport::Transport(sys::FileDescriptor socket, sys::Mapping shared, Handshake:
 
 Transport::~Transport() = default;
 
-Result<void> Transport::seal_with(const SessionKeys& keys, Handshake::Side side, Opening opening) {
+Result<void> Transport::seal_with(const SessionKeys& keys, Handshake::Side side, Opening opening,
+                                  Protection protection) {
     const bool is_source = side == Handshake::Side::kSource;
     HANARE_TRY_ASSIGN(FrameCipher sealer,
                       FrameCipher::make(is_source ? keys.to_target : keys.to_source));
     HANARE_TRY_ASSIGN(FrameCipher opener,
                       FrameCipher::make(is_source ? keys.to_source : keys.to_target));
-    sealed_ = std::make_unique<Sealed>(std::move(sealer), std::move(opener), opening);
+    sealed_ = std::make_unique<Sealed>(std::move(sealer), std::move(opener), opening,
+                                       protection == Protection::kSealedButData);
     return {};
 }
+
+bool Transport::leaves_data() const noexcept { return sealed_ != nullptr && sealed_->leaves_data; }
 
 // ---- sending
 
@@ -86,10 +98,18 @@ ptrdiff_t Transport::send(std::span<const sys::Part> parts) noexcept {
     if (rings_ != nullptr) return send_in_memory(parts);
     if (sealed_ == nullptr) return sys::send_parts(socket_.number(), parts);
     if (const int error = flush(); error != 0) return error;
+    const ptrdiff_t length = make_frame(parts);
+    const int error = flush();
+    return error == 0 || error == -EAGAIN ? length : error;
+}
+
+// How much of the parts is in it.
+ptrdiff_t Transport::make_frame(std::span<const sys::Part> parts) noexcept {
     Sealed& to = *sealed_;
     size_t offered = 0;
     for (const sys::Part& part : parts) offered += part.bytes;
     const auto length = static_cast<Length>(std::min(offered, kFrameBytesMax));
+    to.out_begin = to.out_end = 0;
     if (length == 0) return 0;
     std::memcpy(to.out.data(), &length, sizeof length);
     to.sealer.begin(std::as_bytes(std::span(&length, 1)));
@@ -102,10 +122,24 @@ ptrdiff_t Transport::send(std::span<const sys::Part> parts) noexcept {
         left -= bytes;
     }
     to.sealer.end_sealing(to.out.data() + at);
-    to.out_begin = 0;
     to.out_end = at + FrameCipher::kTagBytes;
-    const int error = flush();
-    return error == 0 || error == -EAGAIN ? static_cast<ptrdiff_t>(length) : error;
+    return static_cast<ptrdiff_t>(length);
+}
+
+// The frame and the data in one call; what does not go of the frame waits as in send().
+ptrdiff_t Transport::send_with_data(std::span<const sys::Part> parts) noexcept {
+    if (const int error = flush(); error != 0) return error;
+    Sealed& to = *sealed_;
+    const std::span<const sys::Part> framed = parts.first(parts.size() - 1);
+    size_t offered = 0;
+    for (const sys::Part& part : framed) offered += part.bytes;
+    if (offered > kFrameBytesMax) return send(framed);
+    const ptrdiff_t length = make_frame(framed);
+    const std::array<sys::Part, 2> both = {{{to.out.data(), to.out_end}, parts.back()}};
+    const ptrdiff_t moved = sys::send_parts(socket_.number(), both);
+    if (moved < 0) return moved == -EAGAIN && length != 0 ? length : moved;
+    to.out_begin = std::min(static_cast<size_t>(moved), to.out_end);
+    return length + moved - static_cast<ptrdiff_t>(to.out_begin);
 }
 
 int Transport::flush() noexcept {
@@ -125,7 +159,20 @@ int Transport::flush() noexcept {
 ptrdiff_t Transport::receive(std::span<const sys::Part> parts) noexcept {
     if (rings_ != nullptr) return receive_in_memory(parts);
     if (sealed_ == nullptr) return sys::receive_parts(socket_.number(), parts);
-    Sealed& from = *sealed_;
+    const ptrdiff_t moved = sealed_->data_left != 0 ? receive_data(parts) : receive_frame(parts);
+    if (moved > 0) note_received();
+    return moved;
+}
+
+void Transport::note_received() noexcept {
+    const Sealed& from = *sealed_;
+    const bool has_more =
+        from.data_left != 0 ? from.in_bytes() != 0 : has_whole_frame() || !has_good_length();
+    has_received_.store(from.plain_begin != from.plain_end || has_more);
+}
+
+ptrdiff_t Transport::receive_frame(std::span<const sys::Part> parts) noexcept {
+    const Sealed& from = *sealed_;
     ptrdiff_t moved = 0;
     if (from.plain_begin == from.plain_end) {
         while (!has_whole_frame()) {
@@ -134,10 +181,48 @@ ptrdiff_t Transport::receive(std::span<const sys::Part> parts) noexcept {
         }
         moved = open_frame(parts);
     }
-    if (moved == 0) moved = take_plain(parts);
-    has_received_.store(from.plain_begin != from.plain_end || has_whole_frame() ||
-                        !has_good_length());
-    return moved;
+    return moved != 0 ? moved : take_plain(parts);
+}
+
+bool Transport::expect_data(uint32_t bytes) noexcept {
+    Sealed& from = *sealed_;
+    if (from.plain_begin != from.plain_end) return false;
+    from.data_left = bytes;
+    note_received();
+    return true;
+}
+
+// What has come with the frame in front of it is copied, the rest received where it belongs, and a
+// little of what is behind it.
+ptrdiff_t Transport::receive_data(std::span<const sys::Part> parts) noexcept {
+    Sealed& from = *sealed_;
+    size_t room = 0;
+    std::array<sys::Part, kPartsMax + 1> limited;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        limited[i] = {parts[i].address, std::min(parts[i].bytes, from.data_left - room)};
+        room += limited[i].bytes;
+    }
+    const std::span<const sys::Part> wanted = std::span(limited).first(parts.size());
+    size_t moved = 0;
+    if (from.in_bytes() != 0) {
+        for (const sys::Part& part : wanted) {
+            const size_t bytes = std::min(part.bytes, from.in_bytes());
+            if (bytes == 0) continue;
+            std::memcpy(part.address, from.in.data() + from.in_begin, bytes);
+            from.in_begin += bytes;
+            moved += bytes;
+        }
+    } else {
+        limited[parts.size()] = {from.in.data(), kAheadBytes};
+        const ptrdiff_t got =
+            sys::receive_parts(socket_.number(), std::span(limited).first(parts.size() + 1));
+        if (got <= 0) return got;
+        moved = std::min(static_cast<size_t>(got), room);
+        from.in_begin = 0;
+        from.in_end = static_cast<size_t>(got) - moved;
+    }
+    from.data_left -= moved;
+    return static_cast<ptrdiff_t>(moved);
 }
 
 ptrdiff_t Transport::receive_sealed() noexcept {
@@ -145,7 +230,9 @@ ptrdiff_t Transport::receive_sealed() noexcept {
     std::memmove(from.in.data(), from.in.data() + from.in_begin, from.in_bytes());
     from.in_end -= from.in_begin;
     from.in_begin = 0;
-    const sys::Part rest = {from.in.data() + from.in_end, from.in.size() - from.in_end};
+    const size_t room = from.in.size() - from.in_end;
+    const sys::Part rest = {from.in.data() + from.in_end,
+                            from.leaves_data ? std::min(room, kAheadBytes) : room};
     const ptrdiff_t moved = sys::receive_parts(socket_.number(), {&rest, 1});
     if (moved > 0) from.in_end += static_cast<size_t>(moved);
     return moved;

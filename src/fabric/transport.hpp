@@ -45,8 +45,11 @@ public:
         kStraight,  // what is not genuine may have changed the destination when the error shows
         kChecked,
     };
-    // From now on; once, before anything else.  `side` is this one's.
-    Result<void> seal_with(const SessionKeys& keys, Handshake::Side side, Opening opening);
+    // From now on; once, before anything else.  `side` is this one's.  kSealedButData: what is said
+    // to be data goes as it is, behind the end of a frame.
+    Result<void> seal_with(const SessionKeys& keys, Handshake::Side side, Opening opening,
+                           Protection protection = Protection::kSealed);
+    bool leaves_data() const noexcept;
 
     int descriptor() const noexcept { return socket_.number(); }
     // In the child of a fork, where nothing else is called any more.
@@ -55,10 +58,14 @@ public:
     // How much was taken, which may wait in a buffer for flush(); -EAGAIN: nothing goes at the
     // moment; another negative errno value: never again.
     ptrdiff_t send(std::span<const sys::Part> parts) noexcept;
+    // Where data is left as it is: the last part is data.
+    ptrdiff_t send_with_data(std::span<const sys::Part> parts) noexcept;
     // 0: all that was taken has gone; otherwise as send().
     int flush() noexcept;
     // How much has come; 0: the peer has closed; -EAGAIN; -EBADMSG: not sealed by the peer.
     ptrdiff_t receive(std::span<const sys::Part> parts) noexcept;
+    // Where data is left as it is: so much of it comes next.  False: the frame has not ended.
+    [[nodiscard]] bool expect_data(uint32_t bytes) noexcept;
     // Whether receive() would have something though the socket has nothing.  Any thread.
     bool has_received() const noexcept {
         return rings_ != nullptr ? has_in_ring() : has_received_.load();
@@ -90,7 +97,11 @@ private:
     void ring_bell() noexcept;
     ptrdiff_t send_in_memory(std::span<const sys::Part> parts) noexcept;
     ptrdiff_t receive_in_memory(std::span<const sys::Part> parts) noexcept;
+    ptrdiff_t make_frame(std::span<const sys::Part> parts) noexcept;
     ptrdiff_t receive_sealed() noexcept;
+    ptrdiff_t receive_data(std::span<const sys::Part> parts) noexcept;
+    ptrdiff_t receive_frame(std::span<const sys::Part> parts) noexcept;
+    void note_received() noexcept;
     uint32_t frame_bytes() const noexcept;
     bool has_good_length() const noexcept;
     bool has_whole_frame() const noexcept;

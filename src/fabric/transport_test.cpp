@@ -97,6 +97,73 @@ TEST(Transport, AStreamOfBytesHoweverItIsCut) {
     }
 }
 
+// Frames and data in turn, both ways cut anywhere; what is data can be seen on the way.
+TEST(Transport, DataThatIsLeftAsItIs) {
+    constexpr uint32_t kFramedMax = 200;
+    constexpr uint32_t kDataMax = 300'000;
+    Pair pair;
+    EXPECT_TRUE(pair.source->seal_with(some_keys(), Handshake::Side::kSource,
+                                       Transport::Opening::kStraight, Protection::kSealedButData));
+    EXPECT_TRUE(pair.target->seal_with(some_keys(), Handshake::Side::kTarget,
+                                       Transport::Opening::kChecked, Protection::kSealedButData));
+    ASSERT_TRUE(pair.source->leaves_data());
+    Prng prng(1);
+    for (int turn = 0; turn < 300; ++turn) {
+        std::vector<std::byte> sent(prng.below(kFramedMax) + 1 + prng.below(kDataMax) + 1);
+        for (std::byte& byte : sent) byte = static_cast<std::byte>(prng.next());
+        const size_t framed = std::min<size_t>(1 + prng.below(kFramedMax), sent.size() - 1);
+        const auto data_bytes = static_cast<uint32_t>(sent.size() - framed);
+        std::vector<std::byte> received(sent.size());
+        size_t gone = 0;
+        size_t come = 0;
+        bool expects = false;
+        while (come != sent.size()) {
+            const size_t of_frame = framed - std::min(framed, gone);
+            const std::array<sys::Part, 2> out = {
+                {{sent.data() + gone, of_frame},
+                 {sent.data() + gone + of_frame, sent.size() - gone - of_frame}}};
+            if (gone != sent.size()) {
+                const ptrdiff_t moved = pair.source->send_with_data(out);
+                ASSERT_TRUE(moved > 0 || moved == -EAGAIN);
+                if (moved > 0) gone += static_cast<size_t>(moved);
+            }
+            ASSERT_TRUE(gone >= framed || pair.source->flush() == -EAGAIN);
+            if (come == framed && !expects) {
+                expects = true;
+                ASSERT_TRUE(pair.target->expect_data(data_bytes));
+            }
+            // More room than there is data: what is behind it stays there.
+            std::array<std::byte, 100> behind;
+            const size_t most = 1 + prng.below(received.size() - come);
+            const std::array<sys::Part, 2> in = {
+                {{received.data() + come, expects ? most : std::min(most, framed - come)},
+                 {behind.data(), come + most == received.size() && expects ? behind.size() : 0}}};
+            const ptrdiff_t got = pair.target->receive(in);
+            ASSERT_TRUE(got > 0 || (got == -EAGAIN && !pair.target->has_received())) << got;
+            if (got > 0) come += static_cast<size_t>(got);
+            ASSERT_LE(come, sent.size());
+        }
+        ASSERT_TRUE(received == sent) << turn;
+    }
+}
+
+TEST(Transport, DataBeginsWhereAFrameEnds) {
+    Pair pair;
+    for (auto* const end : {&*pair.source, &*pair.target}) {
+        EXPECT_TRUE(end->seal_with(
+            some_keys(), end == &*pair.source ? Handshake::Side::kSource : Handshake::Side::kTarget,
+            Transport::Opening::kChecked, Protection::kSealedButData));
+    }
+    std::array<std::byte, 20> some = {};
+    const sys::Part all = {some.data(), some.size()};
+    ASSERT_EQ(pair.source->send({&all, 1}), 20);
+    const sys::Part half = {some.data(), 10};
+    ASSERT_EQ(pair.target->receive({&half, 1}), 10);
+    EXPECT_FALSE(pair.target->expect_data(2000));
+    ASSERT_EQ(pair.target->receive({&half, 1}), 10);
+    EXPECT_TRUE(pair.target->expect_data(2000));
+}
+
 // What a source sends, as bytes.
 std::vector<std::byte> sealed_bytes(std::span<std::byte> data) {
     Pair pair;

@@ -58,6 +58,12 @@ bool is_sealed(const Header& header) noexcept;
 bool is_plausible(const RequestHeader& header) noexcept;
 // Whether an answer may say so.
 bool is_known_status(int16_t status) noexcept;
+// Puts up to here are applied when they have come as a whole.
+inline constexpr uint32_t kSmallBytes = 1024;
+// Whether what such a request carries or brings is data in the sense of Protection.
+inline bool is_data(Kind kind, uint32_t bytes) noexcept {
+    return (kind == Kind::kPut || kind == Kind::kGet) && bytes > kSmallBytes;
+}
 // What follows a request.
 inline uint32_t carried_bytes(const RequestHeader& header) noexcept {
     const bool carries = header.kind == Kind::kPut || header.kind == Kind::kPush ||

@@ -112,6 +112,7 @@ Result<fabric::TcpLink::Connected> BrokerClient::ask(bool wants_line) {
     connected.socket = std::move(files[0]);
     if (wants_line) childs_line_ = std::move(files[1]);
     if (answer.is_sealed != 0) connected.keys = answer.keys;
+    if (answer.leaves_data != 0) connected.protection = fabric::Protection::kSealedButData;
     return connected;
 }
 

@@ -14,7 +14,7 @@
 
 namespace hanare::remote {
 
-inline constexpr uint32_t kBrokerVersion = 1;
+inline constexpr uint32_t kBrokerVersion = 2;
 inline constexpr size_t kBrokerTokenBytes = 32;  // hexadecimal digits
 
 struct BrokerQuestion {
@@ -30,7 +30,8 @@ struct BrokerQuestion {
 struct BrokerAnswer {
     uint32_t version = kBrokerVersion;
     int32_t status = 0;
-    uint32_t is_sealed = 0;  // and by `keys`
+    uint32_t is_sealed = 0;  // by `keys`
+    uint32_t leaves_data = 0;
     fabric::SessionKeys keys = {};
     std::array<char, 256> text = {};  // why there is none
 };

@@ -199,6 +199,7 @@ bool BrokerService::State::answer(int line, const BrokerQuestion& question) {
         passed = {connected->socket.number(), pair[0].number()};
         reply.is_sealed = connected->keys ? 1 : 0;
         if (connected->keys) reply.keys = *connected->keys;
+        reply.leaves_data = connected->protection == fabric::Protection::kSealedButData ? 1 : 0;
     } else {
         reply.status = connected.error().status;
         std::snprintf(reply.text.data(), reply.text.size(), "%s", connected.error().text);

@@ -14,8 +14,8 @@ Result<fabric::TcpLink::Connected> connect_to_server(fabric::TcpLink::Settings s
             !connected && (connected.error().status == HANARE_STATUS_BAD_KEY ||
                            connected.error().status == HANARE_STATUS_PEER_LOST);
         if (!may_want_more) return connected;
-        settings.protection = fabric::Protection::kSealed;
     }
+    settings.protection = fabric::Protection::kSealedButData;
     return fabric::TcpLink::shake_hands_with(settings);
 }
 

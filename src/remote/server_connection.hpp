@@ -8,9 +8,9 @@
 
 namespace hanare::remote {
 
-// As TcpLink::shake_hands_with().  Blocks are sealed by themselves (block_seals.hpp): on loopback,
-// where nobody can listen or interfere who could not do worse, they are not sealed once more on
-// their way, if the server agrees.
+// As TcpLink::shake_hands_with().  Blocks are sealed by themselves (block_seals.hpp), and so are
+// not sealed once more on their way.  On loopback, where nobody can listen or interfere who could
+// not do worse, nor is anything else, if the server agrees.
 Result<fabric::TcpLink::Connected> connect_to_server(fabric::TcpLink::Settings settings);
 
 }  // namespace hanare::remote

@@ -7,6 +7,7 @@
 
 #include "fabric/tcp_service.hpp"
 #include "sys/signal.hpp"
+#include "sys/tcp_socket.hpp"
 
 namespace hanare::server {
 namespace {
@@ -21,6 +22,11 @@ std::vector<fabric::Secret> secrets_of(const MemoryServer::Settings& settings) {
     std::vector<fabric::Secret> secrets;
     for (const auto& each : settings.tenants) secrets.push_back(each.secret);
     return secrets;
+}
+
+std::optional<fabric::Protection> protection_of(const MemoryServer::Settings& settings) {
+    if (settings.protection || sys::is_loopback(settings.host)) return settings.protection;
+    return fabric::Protection::kSealedButData;
 }
 
 }  // namespace
@@ -54,7 +60,7 @@ Result<std::unique_ptr<MemoryServer>> MemoryServer::open(const Settings& setting
                                                 .port = settings.port,
                                                 .secret = settings.secret,
                                                 .more_secrets = secrets_of(settings),
-                                                .protection = settings.protection,
+                                                .protection = protection_of(settings),
                                                 .spin_us = settings.spin_us,
                                                 .calls = &state->leases},
                                                state->regions));

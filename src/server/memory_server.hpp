@@ -33,7 +33,9 @@ public:
             fabric::Secret secret;
         };
         std::vector<Tenant> tenants = {};
-        std::optional<fabric::Protection> protection = {};  // as TcpService::Settings
+        // The least: as of TcpService, but off loopback kSealedButData by default, since what
+        // clients put is sealed by itself.
+        std::optional<fabric::Protection> protection = {};
         uint32_t spin_us = 0;
     };
     static Result<std::unique_ptr<MemoryServer>> open(const Settings& settings);
