@@ -95,7 +95,7 @@ uint64_t data_min(uint64_t block_bytes) {
 Result<void> check_size(uint64_t bytes, uint64_t block_bytes) {
     const uint64_t least = data_min(block_bytes);
     double copies = 4;  // raw, both ends; sealed; the pools
-    for (const StoreForm& form : known_store_forms()) copies += 1.5 * form.bytes_factor;
+    for (const StoreForm& form : store_forms()) copies += 1.5 * form.bytes_factor;
     HANARE_TRY_ASSIGN(const bench::MachineRoom room, bench::machine_room("/"));
     const auto allowed = std::min(
         kDataMax, static_cast<uint64_t>(static_cast<double>(room.usable_memory_bytes()) / copies));

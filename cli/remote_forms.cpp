@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/remote_forms.hpp"
 
-#include <algorithm>
-#include <iterator>
-
-#include "config/store_spec.hpp"
-
 namespace hanare::cli {
 namespace {
 
@@ -18,15 +13,6 @@ constexpr StoreForm kForms[] = {
 }  // namespace
 
 std::span<const StoreForm> store_forms() { return kForms; }
-
-std::vector<StoreForm> known_store_forms() {
-    const std::vector<std::string> somewhere(9, "tcp://127.0.0.1:1");
-    std::vector<StoreForm> known;
-    std::ranges::copy_if(kForms, std::back_inserter(known), [&](const StoreForm& form) {
-        return config::parse_store_spec(spec_of(form, somewhere)).has_value();
-    });
-    return known;
-}
 
 std::string spec_of(const StoreForm& form, const std::vector<std::string>& urls) {
     constexpr std::string_view kScheme = "tcp://";

@@ -20,8 +20,6 @@ struct StoreForm {
 
 // The first is one server alone.
 std::span<const StoreForm> store_forms();
-// Those that this program understands.
-std::vector<StoreForm> known_store_forms();
 
 // With the servers' addresses ("tcp://HOST:PORT") in their places.
 std::string spec_of(const StoreForm& form, const std::vector<std::string>& urls);

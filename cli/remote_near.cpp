@@ -110,9 +110,8 @@ public:
         return {};
     }
 
-    static std::vector<StoreForm> forms_on(const RemoteJob& job) {
-        if (job.network == kLoopback) return known_store_forms();
-        return {store_forms().front()};
+    static std::span<const StoreForm> forms_on(const RemoteJob& job) {
+        return store_forms().first(job.network == kLoopback ? store_forms().size() : 1);
     }
 
 private:
