@@ -10,6 +10,7 @@
 #include "fabric/tcp_link.hpp"
 #include "lease/ask.hpp"
 #include "remote/broker_service.hpp"
+#include "remote/server_connection.hpp"
 #include "sys/clock.hpp"
 #include "sys/host_address.hpp"
 
@@ -66,8 +67,13 @@ Result<void> check_server(const config::StoreSpec& store, const config::Options&
     const auto timeout_ms = static_cast<int>(options.server_timeout_ms);
     const auto host = sys::look_up_host(store.server.host);
     if (!host) return unavailable(std::string("cannot be found: ") + host.error().text);
-    const auto link = fabric::TcpLink::connect(
-        {.host = *host, .port = store.server.port, .secret = secret, .timeout_ms = timeout_ms});
+    const auto link = [&]() -> Result<std::unique_ptr<fabric::TcpLink>> {
+        HANARE_TRY_ASSIGN(auto connected, remote::connect_to_server({.host = *host,
+                                                                     .port = store.server.port,
+                                                                     .secret = secret,
+                                                                     .timeout_ms = timeout_ms}));
+        return fabric::TcpLink::over(std::move(connected), 0);
+    }();
     if (!link) {
         const bool may_be_secret = link.error().status == HANARE_STATUS_BAD_KEY ||
                                    link.error().status == HANARE_STATUS_PERMISSION ||

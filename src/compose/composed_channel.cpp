@@ -229,6 +229,10 @@ void ComposedChannel::finish_part(Part& part) noexcept {
     if (part.status != HANARE_STATUS_OK) {
         job.request->status = part.status;
         job.has_failed = true;
+        // Who finds out asks others first, and they may have it.
+        if (part.status == HANARE_STATUS_CORRUPT) {
+            store_.io().note(store_.members()[part.member], part.status);
+        }
     }
     if (part.parity != nullptr) parities_.push_back(part.parity);
     free_parts_.push(part);

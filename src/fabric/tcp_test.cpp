@@ -605,10 +605,13 @@ void TcpChanged::check(Protection protection) {
     const Capability write =
         regions.capability(regions.expose(there, kWrite).value(), kWrite).value();
     const sys::FileDescriptor listener = sys::listen_tcp("127.0.0.1", 0).value();
+    // Where data is left as it is, the first frame is that of one header, and so is the second.
+    constexpr size_t kFirstData = 60 * kKiB;
+    constexpr size_t kSecondFrame = 4 + sizeof(RequestHeader) + 16 + kFirstData + 10;
     // The last one lies behind all of it.
     constexpr size_t kNone = 1 << 20;
     for (const size_t changed_byte :
-         {size_t{2}, size_t{5}, size_t{60}, size_t{90}, size_t{50'000}, kNone}) {
+         {size_t{2}, size_t{5}, size_t{60}, size_t{90}, size_t{50'000}, kSecondFrame, kNone}) {
         std::jthread between([&] {
             sys::wait_for_socket(listener.number(), {.to_read = true}, kConnectMs);
             const sys::FileDescriptor source = sys::accept_tcp(listener);
@@ -635,8 +638,75 @@ void TcpChanged::check(Protection protection) {
             std::ranges::fill(there, std::byte{0});
             continue;
         }
-        EXPECT_TRUE(std::ranges::all_of(std::span(there).first(65'536),
-                                        [](std::byte byte) { return byte == std::byte{0}; }));
+        const bool is_behind_data =
+            changed_byte == kSecondFrame && protection == Protection::kSealedButData;
+        const auto untouched =
+            is_behind_data ? std::span(there).subspan(kFirstData) : std::span(there).first(65'536);
+        EXPECT_TRUE(std::ranges::all_of(untouched, [](std::byte byte) {
+            return byte == std::byte{0};
+        })) << changed_byte;
+        std::ranges::fill(there, std::byte{0});
+    }
+}
+
+// Of both ends: what else is in a header's frame would be taken for data, and data for headers.
+TEST_F(TcpSecret, DataBeginsBehindItsFrame) {
+    constexpr uint32_t kDataBytes = 2000;
+    const auto data_of = [](std::vector<std::byte>& data) {
+        return sys::Part{data.data(), data.size()};
+    };
+    std::vector<std::byte> there(2 * kDataBytes);
+    const Capability write =
+        regions.capability(regions.expose(there, kWrite).value(), kWrite).value();
+    for (const bool is_right : {true, false}) {
+        std::ranges::fill(there, std::byte{0});
+        auto connected = TcpLink::shake_hands_with({.host = "127.0.0.1",
+                                                    .port = service->port(),
+                                                    .secret = secret,
+                                                    .protection = Protection::kSealedButData,
+                                                    .timeout_ms = kConnectMs})
+                             .value();
+        Transport source(std::move(connected.socket));
+        ASSERT_TRUE(source.seal_with(*connected.keys, Handshake::Side::kSource,
+                                     Transport::Opening::kStraight, connected.protection));
+        RequestHeader put = {.kind = Kind::kPut, .bytes = kDataBytes, .capability = write};
+        seal(put);
+        std::vector<std::byte> data(kDataBytes + (is_right ? 0 : 50), std::byte{1});
+        const std::array<sys::Part, 2> parts = {
+            {{reinterpret_cast<std::byte*>(&put), sizeof put}, data_of(data)}};
+        ASSERT_GT(is_right ? source.send_with_data(parts) : source.send(parts), 0);
+        AnswerHeader answer;
+        const sys::Part room = {reinterpret_cast<std::byte*>(&answer), sizeof answer};
+        sys::wait_for_socket(source.descriptor(), {.to_read = true}, kConnectMs);
+        EXPECT_EQ(source.receive({&room, 1}), is_right ? static_cast<ptrdiff_t>(sizeof answer) : 0);
+        EXPECT_EQ(std::ranges::count(there, std::byte{1}), is_right ? kDataBytes : 0);
+    }
+    for (const bool is_right : {true, false}) {
+        int ends[2];
+        ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+        const SessionKeys keys = {};
+        Transport target{sys::FileDescriptor(ends[1])};
+        ASSERT_TRUE(target.seal_with(keys, Handshake::Side::kTarget, Transport::Opening::kChecked,
+                                     Protection::kSealedButData));
+        TcpLink::Connected connected;
+        connected.socket = sys::FileDescriptor(ends[0]);
+        connected.keys = keys;
+        connected.protection = Protection::kSealedButData;
+        const auto link = TcpLink::over(std::move(connected), 0).value();
+        std::vector<std::byte> seen(kDataBytes);
+        Get get(write, 0, seen);
+        link->post(get);
+        RequestHeader asked;
+        const sys::Part room = {reinterpret_cast<std::byte*>(&asked), sizeof asked};
+        ASSERT_EQ(target.receive({&room, 1}), static_cast<ptrdiff_t>(sizeof asked));
+        AnswerHeader answer = {.kind = Kind::kGet, .bytes = kDataBytes, .sequence = asked.sequence};
+        seal(answer);
+        std::vector<std::byte> data(kDataBytes, std::byte{1});
+        const std::array<sys::Part, 2> parts = {
+            {{reinterpret_cast<std::byte*>(&answer), sizeof answer}, data_of(data)}};
+        ASSERT_GT(is_right ? target.send_with_data(parts) : target.send(parts), 0);
+        EXPECT_EQ(link->wait(get), is_right ? HANARE_STATUS_OK : HANARE_STATUS_PEER_LOST);
+        EXPECT_TRUE(!is_right || seen == data);
     }
 }
 

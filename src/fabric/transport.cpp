@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/assert.hpp"
 #include "fabric/frame_cipher.hpp"
 #include "sys/descriptor_passing.hpp"
 #include "sys/lock.hpp"
@@ -198,6 +199,7 @@ ptrdiff_t Transport::receive_data(std::span<const sys::Part> parts) noexcept {
     Sealed& from = *sealed_;
     size_t room = 0;
     std::array<sys::Part, kPartsMax + 1> limited;
+    HANARE_ASSERT(parts.size() <= kPartsMax);
     for (size_t i = 0; i < parts.size(); ++i) {
         limited[i] = {parts[i].address, std::min(parts[i].bytes, from.data_left - room)};
         room += limited[i].bytes;
@@ -227,12 +229,17 @@ ptrdiff_t Transport::receive_data(std::span<const sys::Part> parts) noexcept {
 
 ptrdiff_t Transport::receive_sealed() noexcept {
     Sealed& from = *sealed_;
-    std::memmove(from.in.data(), from.in.data() + from.in_begin, from.in_bytes());
-    from.in_end -= from.in_begin;
-    from.in_begin = 0;
-    const size_t room = from.in.size() - from.in_end;
-    const sys::Part rest = {from.in.data() + from.in_end,
-                            from.leaves_data ? std::min(room, kAheadBytes) : room};
+    if (from.in_begin != 0) {
+        std::memmove(from.in.data(), from.in.data() + from.in_begin, from.in_bytes());
+        from.in_end -= from.in_begin;
+        from.in_begin = 0;
+    }
+    size_t wanted = from.in.size() - from.in_end;
+    if (from.leaves_data) {
+        const size_t known = frame_bytes() != 0 ? frame_bytes() + kAroundFrame : 0;
+        wanted = std::min(wanted, std::max(kAheadBytes, known - std::min(known, from.in_end)));
+    }
+    const sys::Part rest = {from.in.data() + from.in_end, wanted};
     const ptrdiff_t moved = sys::receive_parts(socket_.number(), {&rest, 1});
     if (moved > 0) from.in_end += static_cast<size_t>(moved);
     return moved;

@@ -8,7 +8,8 @@
 //
 // Sealed, what is sent is encrypted on its way into a buffer, and what is received is decrypted on
 // its way out of one, into its destination.  Where that is memory of others than who waits for it
-// (`Opening::kChecked`), only what was found to be genuine gets there.
+// (`Opening::kChecked`), only what was found to be genuine gets there, and data that is left as it
+// is.
 //
 // Sending is for one thread at a time, receiving for another.  Async-signal-safe, never waits.
 #pragma once

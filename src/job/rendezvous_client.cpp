@@ -39,7 +39,7 @@ Result<std::unique_ptr<fabric::Transport>> recognise(sys::FileDescriptor socket,
                       fabric::shake_hands(fabric::Handshake::Side::kSource, socket.number(),
                                           *place.secret, place.protection, deadline.left_ms()));
     auto transport = std::make_unique<fabric::Transport>(std::move(socket));
-    if (place.protection == fabric::Protection::kSealed) {
+    if (place.protection != fabric::Protection::kAuthenticated) {
         HANARE_TRY(transport->seal_with(keys, fabric::Handshake::Side::kSource,
                                         fabric::Transport::Opening::kStraight));
     }

@@ -145,7 +145,7 @@ bool RendezvousServer::go_on_with_handshake(Peer& peer, uint32_t number) {
     if (state == Handshake::State::kStranger || state == Handshake::State::kLost) return false;
     if (state != Handshake::State::kDone) return true;
     auto transport = std::make_unique<fabric::Transport>(std::move(peer.socket));
-    if (peer.handshake->protection() == fabric::Protection::kSealed) {
+    if (peer.handshake->protection() != fabric::Protection::kAuthenticated) {
         const auto keys = peer.handshake->keys();
         if (!keys || !transport->seal_with(*keys, Handshake::Side::kTarget,
                                            fabric::Transport::Opening::kStraight)) {

@@ -29,7 +29,7 @@ std::unexpected<Error> broker_gone(int error) {
 
 Result<std::unique_ptr<BrokerClient>> BrokerClient::open(const std::string& place,
                                                          const config::ServerAddress& server,
-                                                         int timeout_ms) {
+                                                         int timeout_ms, bool seals) {
     const size_t user_at = place.find(' ');
     const size_t token_at = place.find(' ', user_at + 1);
     BrokerQuestion question;
@@ -44,7 +44,7 @@ Result<std::unique_ptr<BrokerClient>> BrokerClient::open(const std::string& plac
     question.port = server.port;
     const auto user = static_cast<uid_t>(std::strtoul(place.c_str() + user_at + 1, nullptr, 10));
     std::unique_ptr<BrokerClient> client(
-        new BrokerClient(place.substr(0, user_at), user, question, timeout_ms));
+        new BrokerClient(place.substr(0, user_at), user, question, timeout_ms, seals));
     HANARE_TRY(client->open_line());
     return client;
 }
@@ -112,6 +112,11 @@ Result<fabric::TcpLink::Connected> BrokerClient::ask(bool wants_line) {
     connected.socket = std::move(files[0]);
     if (wants_line) childs_line_ = std::move(files[1]);
     if (answer.is_sealed != 0) connected.keys = answer.keys;
+    if (answer.leaves_data != 0 && !seals_) {
+        return fail(HANARE_STATUS_PERMISSION,
+                    "what is kept there would be open on the network: `hanare run` has a "
+                    "secret_file (HANARE_SECRET_FILE), and this program has none");
+    }
     if (answer.leaves_data != 0) connected.protection = fabric::Protection::kSealedButData;
     return connected;
 }

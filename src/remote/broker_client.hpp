@@ -20,10 +20,11 @@ namespace hanare::remote {
 
 class BrokerClient final : public ChildConnector {
 public:
-    // `place` is what BrokerService::place() says.
+    // `place` is what BrokerService::place() says.  Who does not seal what he puts is given no
+    // connection that leaves that to him: PERMISSION.
     static Result<std::unique_ptr<BrokerClient>> open(const std::string& place,
                                                       const config::ServerAddress& server,
-                                                      int timeout_ms);
+                                                      int timeout_ms, bool seals);
 
     // As TcpLink::connect().  One thread at a time.
     Result<std::unique_ptr<fabric::TcpLink>> connect(uint32_t spin_us);
@@ -33,8 +34,13 @@ public:
     void become_child() noexcept override;
 
 private:
-    BrokerClient(std::string address, uid_t user, const BrokerQuestion& question, int timeout_ms)
-        : address_(std::move(address)), user_(user), question_(question), timeout_ms_(timeout_ms) {}
+    BrokerClient(std::string address, uid_t user, const BrokerQuestion& question, int timeout_ms,
+                 bool seals)
+        : address_(std::move(address)),
+          user_(user),
+          question_(question),
+          timeout_ms_(timeout_ms),
+          seals_(seals) {}
     Result<void> open_line();
     Result<fabric::TcpLink::Connected> ask(bool wants_line);
 
@@ -44,6 +50,7 @@ private:
     sys::FileDescriptor childs_line_;  // around a fork
     BrokerQuestion question_;
     const int timeout_ms_;
+    const bool seals_;
 };
 
 }  // namespace hanare::remote

@@ -12,7 +12,8 @@ Result<std::unique_ptr<store::Store>> open_brokered_store(const config::StoreSpe
                                                           const config::Options& options,
                                                           const std::string& place) {
     const auto timeout_ms = static_cast<int>(options.server_timeout_ms);
-    HANARE_TRY_ASSIGN(auto broker, BrokerClient::open(place, spec.server, timeout_ms));
+    const bool is_sealed = !options.secret_file.empty();
+    HANARE_TRY_ASSIGN(auto broker, BrokerClient::open(place, spec.server, timeout_ms, is_sealed));
     BrokerClient& connections = *broker;
     const auto connect = [&connections](Use use) {
         const bool may_spin = use == Use::kFaults && sys::allowed_cpus() > 1;
@@ -22,8 +23,8 @@ Result<std::unique_ptr<store::Store>> open_brokered_store(const config::StoreSpe
                                                  .client = client_name(),
                                                  .timeout_ms = timeout_ms},
                                                 connect, std::move(broker)));
-    return RemoteStore::open(std::move(server), {.size_bytes = spec.size_bytes,
-                                                 .is_sealed = !options.secret_file.empty()});
+    return RemoteStore::open(std::move(server),
+                             {.size_bytes = spec.size_bytes, .is_sealed = is_sealed});
 }
 
 }  // namespace hanare::remote

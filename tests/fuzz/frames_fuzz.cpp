@@ -33,7 +33,8 @@ enum Help : uint8_t {
     kToSource = 4,
     kInMemory = 8,
     kInFrames = 16,
-    kScribble = 32,  // over the heads of the rings, or over a frame
+    kScribble = 32,    // over the heads of the rings, or over a frame
+    kLeavesData = 64,  // in frames: data goes as it is
 };
 
 sys::Mapping mapping_of(const sys::FileDescriptor& file) {
@@ -64,15 +65,26 @@ public:
         theirs_ = std::make_unique<Transport>(std::move(two));
         if ((help & kInFrames) == 0) return;
         const SessionKeys keys;
-        HANARE_ASSERT(ours->seal_with(keys, other, Transport::Opening::kStraight).has_value());
-        HANARE_ASSERT(theirs_->seal_with(keys, side, Transport::Opening::kStraight).has_value());
+        const Protection protection =
+            (help & kLeavesData) != 0 ? Protection::kSealedButData : Protection::kSealed;
+        HANARE_ASSERT(
+            ours->seal_with(keys, other, Transport::Opening::kStraight, protection).has_value());
+        HANARE_ASSERT(
+            theirs_->seal_with(keys, side, Transport::Opening::kStraight, protection).has_value());
     }
-    void send(std::span<const uint8_t> bytes) {
+    // A request or answer, or any part of such; what it carries goes as data where it may.
+    void send(std::span<const uint8_t> bytes, size_t header_bytes) {
         std::vector<std::byte> copy(bytes.size());
         std::memcpy(copy.data(), bytes.data(), bytes.size());
-        const sys::Part part = {copy.data(), copy.size()};
         if ((help_ & kScribble) != 0) scribble(bytes);
-        theirs_->send({&part, 1});
+        const size_t framed = std::min(copy.size(), header_bytes);
+        const std::array<sys::Part, 2> parts = {
+            {{copy.data(), framed}, {copy.data() + framed, copy.size() - framed}}};
+        if (theirs_->leaves_data() && parts[1].bytes > kSmallBytes) {
+            theirs_->send_with_data(parts);
+        } else {
+            theirs_->send(parts);
+        }
     }
     void drain() {
         std::array<std::byte, 4096> room;
@@ -101,9 +113,11 @@ private:
     sys::Mapping scribbled_;
 };
 
-// Goes through the input as the receiver would, and changes headers.
+// Goes through the input as the receiver would, and changes headers.  Where each ends with what it
+// carries.
 template <typename Header, typename Mend>
-void mend_headers(std::vector<uint8_t>& input, Mend mend) {
+std::vector<size_t> mend_headers(std::vector<uint8_t>& input, Mend mend) {
+    std::vector<size_t> ends;
     uint32_t number = 0;
     for (size_t at = 0; at + sizeof(Header) <= input.size(); ++number) {
         Header header;
@@ -113,7 +127,17 @@ void mend_headers(std::vector<uint8_t>& input, Mend mend) {
         seal(header);
         std::memcpy(input.data() + at, &header, sizeof header);
         at += sizeof header + std::min(carried, input.size());
+        ends.push_back(std::min(at, input.size()));
     }
+    return ends;
+}
+
+// How much is sent at once: up to the next of these, or `step`.
+size_t next_piece(std::span<const uint8_t> rest, size_t all_bytes, std::span<const size_t> ends,
+                  size_t step) {
+    const size_t at = all_bytes - rest.size();
+    const auto next = std::ranges::upper_bound(ends, at);
+    return next == ends.end() ? std::min(rest.size(), step) : *next - at;
 }
 
 // Says what it was asked.
@@ -141,8 +165,9 @@ void fuzz_target(std::vector<uint8_t> input, uint8_t help) {
             .capability(regions.expose(queue, kPush | kPop | kSignal).value(),
                         kPush | kPop | kSignal)
             .value();
+    std::vector<size_t> ends;
     if ((help & kSeal) != 0) {
-        mend_headers<RequestHeader>(input, [&](RequestHeader& header, uint32_t) -> size_t {
+        ends = mend_headers<RequestHeader>(input, [&](RequestHeader& header, uint32_t) -> size_t {
             header.version = kWireVersion;
             header.kind = static_cast<Kind>(1 + static_cast<uint8_t>(header.kind) % 7);
             if ((help & kCapability) != 0) {
@@ -164,10 +189,11 @@ void fuzz_target(std::vector<uint8_t> input, uint8_t help) {
     Pair pair(help, Handshake::Side::kSource);
     Echo echo;
     TcpConnection connection(std::move(pair.ours), regions, Caller{&echo, 1});
+    if ((help & kLeavesData) == 0) ends.clear();
     std::span<const uint8_t> rest = input;
     while (!rest.empty()) {
-        const size_t bytes = std::min<size_t>(rest.size(), 1 + rest[0] * 16u);
-        pair.send(rest.first(bytes));
+        const size_t bytes = next_piece(rest, input.size(), ends, 1 + rest[0] * 16u);
+        pair.send(rest.first(bytes), sizeof(RequestHeader));
         rest = rest.subspan(bytes);
         if (connection.serve() == TcpConnection::Outcome::kClosed) return;
         pair.drain();
@@ -187,25 +213,30 @@ void fuzz_source(std::vector<uint8_t> input, uint8_t help) {
     // The kinds and sizes of their requests.
     constexpr std::array<std::pair<Kind, uint32_t>, 4> kRequests = {
         {{Kind::kGet, 100}, {Kind::kPut, 0}, {Kind::kGet, 3000}, {Kind::kFetch, 0}}};
+    std::vector<size_t> ends;
     if ((help & kSeal) != 0) {
-        mend_headers<AnswerHeader>(input, [&](AnswerHeader& header, uint32_t number) -> size_t {
-            const auto& [kind, bytes] = kRequests[std::min<size_t>(number, kRequests.size() - 1)];
-            header.version = kWireVersion;
-            header.kind = kind;
-            header.status = static_cast<int16_t>((help & kCapability) != 0 ? header.status % 2 : 0);
-            header.status = static_cast<int16_t>(-std::abs(header.status));
-            header.bytes = header.status == 0 && kind == Kind::kGet ? bytes : 0;
-            return header.bytes;
-        });
+        ends =
+            mend_headers<AnswerHeader>(input, [&](AnswerHeader& header, uint32_t number) -> size_t {
+                const auto& [kind, bytes] =
+                    kRequests[std::min<size_t>(number, kRequests.size() - 1)];
+                header.version = kWireVersion;
+                header.kind = kind;
+                header.status =
+                    static_cast<int16_t>((help & kCapability) != 0 ? header.status % 2 : 0);
+                header.status = static_cast<int16_t>(-std::abs(header.status));
+                header.bytes = header.status == 0 && kind == Kind::kGet ? bytes : 0;
+                return header.bytes;
+            });
     }
     Pair pair(help, Handshake::Side::kTarget);
     const auto made = TcpLink::make(std::move(pair.ours), 0).value();
     TcpLink& link = *made;
     for (Operation& call : calls) link.post(call);
+    if ((help & kLeavesData) == 0) ends.clear();
     std::span<const uint8_t> rest = input;
     while (!rest.empty() && !link.is_lost()) {
-        const size_t bytes = std::min<size_t>(rest.size(), 1 + rest[0] * 256u);
-        pair.send(rest.first(bytes));
+        const size_t bytes = next_piece(rest, input.size(), ends, 1 + rest[0] * 256u);
+        pair.send(rest.first(bytes), sizeof(AnswerHeader));
         rest = rest.subspan(bytes);
         link.test(calls.back());
         pair.drain();

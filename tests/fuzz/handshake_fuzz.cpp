@@ -19,7 +19,7 @@
 namespace hanare::fabric {
 namespace {
 
-enum Mode : uint8_t { kFromStranger = 1, kToSource = 2, kSealed = 4 };
+enum Mode : uint8_t { kFromStranger = 1, kToSource = 2, kSealed = 4, kLeavesData = 8 };
 
 struct Sockets {
     Sockets() {
@@ -77,8 +77,9 @@ void pass_on(int from, int to, std::span<const uint8_t> changes, size_t& passed)
 }
 
 void fuzz_between(std::span<const uint8_t> input, uint8_t mode) {
-    const Protection protection =
-        (mode & kSealed) != 0 ? Protection::kSealed : Protection::kAuthenticated;
+    const Protection protection = (mode & kSealed) == 0       ? Protection::kAuthenticated
+                                  : (mode & kLeavesData) != 0 ? Protection::kSealedButData
+                                                              : Protection::kSealed;
     End source(Handshake::Side::kSource, secret(), protection);
     End target(Handshake::Side::kTarget, secret(), Protection::kAuthenticated);
     const auto none = input.first(0);

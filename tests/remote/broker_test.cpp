@@ -11,6 +11,7 @@
 #include "lease/ask.hpp"
 #include "remote/broker_client.hpp"
 #include "remote/broker_service.hpp"
+#include "remote/server_connection.hpp"
 #include "remote/server_process.hpp"
 #include "server/memory_server.hpp"
 #include "sys/clock.hpp"
@@ -31,7 +32,8 @@ protected:
     }
     std::unique_ptr<BrokerClient> client() { return client_at(service->place()).value(); }
     Result<std::unique_ptr<BrokerClient>> client_at(const std::string& place) {
-        return BrokerClient::open(place, {.host = "127.0.0.1", .port = server->port()}, kTimeoutMs);
+        return BrokerClient::open(place, {.host = "127.0.0.1", .port = server->port()}, kTimeoutMs,
+                                  GetParam());
     }
     static hanare_status ask_for_status(fabric::TcpLink& link) {
         lease::Question question;
@@ -118,7 +120,7 @@ TEST(Broker, ALateAnswerIsNotTheLast) {
     ASSERT_TRUE(service->start());
     const auto broker =
         BrokerClient::open(service->place(), {.host = "127.0.0.1", .port = server.port()},
-                           kPatience_ms)
+                           kPatience_ms, true)
             .value();
     server.send(SIGSTOP);
     EXPECT_FALSE(broker->connect(0));
@@ -136,6 +138,41 @@ TEST_P(BrokerTest, IsMissedWhenItIsGone) {
     EXPECT_NE(std::string(link.error().text).find("`hanare run`"), std::string::npos);
 }
 
+// As off loopback.
+TEST(Broker, OnlyWhoSealsIsLeftToDoSo) {
+    const fabric::Secret secret = fabric::Secret::make().value();
+    const auto server =
+        server::MemoryServer::open({.memory_bytes = 64 * kMiB,
+                                    .secret = secret,
+                                    .protection = fabric::Protection::kSealedButData})
+            .value();
+    ASSERT_TRUE(server->start());
+    const fabric::TcpLink::Settings settings = {
+        .host = "127.0.0.1", .port = server->port(), .secret = secret, .timeout_ms = kTimeoutMs};
+    const auto connected = connect_to_server(settings).value();
+    EXPECT_TRUE(connected.keys);
+    EXPECT_EQ(connected.protection, fabric::Protection::kSealedButData);
+    const auto service = BrokerService::open({.secret = secret, .timeout_ms = kTimeoutMs}).value();
+    ASSERT_TRUE(service->start());
+    for (const bool seals : {true, false}) {
+        const auto broker =
+            BrokerClient::open(service->place(), {.host = "127.0.0.1", .port = server->port()},
+                               kTimeoutMs, seals)
+                .value();
+        const auto link = broker->connect(0);
+        ASSERT_EQ(link.has_value(), seals);
+        if (!seals) {
+            EXPECT_EQ(link.error().status, HANARE_STATUS_PERMISSION);
+            continue;
+        }
+        lease::Question question;
+        question.what = lease::Ask::kStatus;
+        lease::Reply reply;
+        EXPECT_EQ(lease::ask(**link, question, sys::now_ns() + 20'000'000'000, reply),
+                  HANARE_STATUS_OK);
+    }
+}
+
 TEST(Broker, ASecretThatTheServerDoesNotKnow) {
     const auto server = server::MemoryServer::open(
                             {.memory_bytes = 64 * kMiB, .secret = fabric::Secret::make().value()})
@@ -144,7 +181,7 @@ TEST(Broker, ASecretThatTheServerDoesNotKnow) {
     const auto service = BrokerService::open({.secret = fabric::Secret::make().value()}).value();
     ASSERT_TRUE(service->start());
     const auto broker = BrokerClient::open(
-        service->place(), {.host = "127.0.0.1", .port = server->port()}, kTimeoutMs);
+        service->place(), {.host = "127.0.0.1", .port = server->port()}, kTimeoutMs, true);
     const auto link = broker.value()->connect(0);
     ASSERT_FALSE(link);
     EXPECT_TRUE(link.error().status == HANARE_STATUS_BAD_KEY ||
