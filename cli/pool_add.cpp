@@ -2,6 +2,7 @@
 //
 // `hanare pool add PID SPEC`: one more store for the pools of a running process whose store is made
 // of several.
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -53,8 +54,12 @@ std::optional<std::string> address_of(int process_id) {
 Result<void> wait_until_added(const Wanted& wanted, const std::string& address) {
     const uint64_t end_ns = sys::now_ns() + kPatience_ms * kNsPerMs;
     for (;;) {
-        HANARE_TRY_ASSIGN(const std::string text,
-                          control::ask(address, control::kAdded, kPatience_ms));
+        const auto told = control::ask(address, control::kAdded, kPatience_ms);
+        if (!told) {
+            return fail(HANARE_STATUS_STORE_UNAVAILABLE, "process %d has ended, or: %.200s",
+                        wanted.process_id, told.error().text);
+        }
+        const std::string& text = *told;
         const auto answer = nlohmann::json::parse(text, nullptr, false);
         if (!answer.is_object() || !answer.contains("waiting") || !answer.contains("wrong")) {
             return fail(HANARE_STATUS_INTERNAL, "process %d answers what makes no sense",
@@ -101,6 +106,9 @@ Result<void> add(const Wanted& wanted) {
     }
     const std::string request = std::string(control::kAdd) + " " + config::format_store_spec(spec);
     const auto asked = control::ask(*address, request, kPatience_ms);
+    if (!asked && asked.error().os_errno == ECONNREFUSED) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "process %d has ended", wanted.process_id);
+    }
     if (!asked) {
         return fail(HANARE_STATUS_INVALID_ARGUMENT, "process %d: %.250s", wanted.process_id,
                     asked.error().text);

@@ -19,8 +19,7 @@ namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr const char* kSecretAdvice =
-    "; option secret_file (--secret-file, HANARE_SECRET_FILE) has to name the secret that it "
-    "knows, if it wants one";
+    "; it may want another secret_file (--secret-file, HANARE_SECRET_FILE), or none";
 
 class ServerBroker final : public RunBroker {
 public:

@@ -2,6 +2,7 @@
 #include "remote/server.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/units.hpp"
@@ -22,14 +23,13 @@ constexpr uint64_t kFreeing_ns = 30'000'000'000;
 constexpr uint32_t kPause_us = 2000;
 
 // Where a secret may be the reason.
-const char* advice_for(hanare_status status) noexcept {
-    switch (status) {
+const char* advice_for(const Error& error) noexcept {
+    if (error.os_errno == ECONNREFUSED) return "";
+    switch (error.status) {
         case HANARE_STATUS_BAD_KEY:
         case HANARE_STATUS_PERMISSION:
         case HANARE_STATUS_PEER_LOST:
-            return "; option secret_file (HANARE_SECRET_FILE) has to name the secret that it "
-                   "knows, "
-                   "if it wants one";
+            return "; it may want another secret_file (HANARE_SECRET_FILE), or none";
         default: return "";
     }
 }
@@ -65,8 +65,7 @@ Result<std::unique_ptr<Server>> Server::open(const Settings& settings, const Con
         auto link = connect(static_cast<Use>(use));
         if (!link) {
             return fail(HANARE_STATUS_STORE_UNAVAILABLE, "memory server %s: %s%s",
-                        settings.address.c_str(), link.error().text,
-                        advice_for(link.error().status));
+                        settings.address.c_str(), link.error().text, advice_for(link.error()));
         }
         server->links_[use] = std::move(*link);
     }
