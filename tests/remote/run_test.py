@@ -448,7 +448,6 @@ print(digest.hexdigest())
                         self.kill(servers[0])
                         self.finish(process, expected)
 
-
     @staticmethod
     def program_of(process):
         return pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").strip()
