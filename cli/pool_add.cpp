@@ -4,6 +4,7 @@
 // of several.
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,12 +16,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/run_report.hpp"
+#include "cli/server_question.hpp"
 #include "config/store_spec.hpp"
 #include "control/addresses.hpp"
 #include "control/client.hpp"
 #include "control/protocol.hpp"
 #include "sys/clock.hpp"
-#include "sys/host_address.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::cli {
@@ -78,12 +79,14 @@ Result<void> wait_until_added(const Wanted& wanted, const std::string& address) 
     }
 }
 
-// Directories do not depend on where the process is, and names of hosts that nobody knows do not
-// hold it up.
+// Directories do not depend on where the process is, and neither names of hosts that nobody knows
+// nor silent servers hold it up.
 Result<void> settle(config::StoreSpec& spec) {
     for (config::StoreSpec& member : spec.members) HANARE_TRY(settle(member));
     if (spec.kind == config::StoreKind::kServer) {
-        HANARE_TRY(sys::look_up_host(spec.server.host));
+        const char* const secret_file = std::getenv("HANARE_SECRET_FILE");
+        HANARE_TRY(check_not_silent(
+            spec.server, secret_file ? std::optional<std::string>(secret_file) : std::nullopt));
     } else if (spec.kind == config::StoreKind::kFile) {
         std::error_code error;
         spec.directory = std::filesystem::absolute(spec.directory, error).string();

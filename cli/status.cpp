@@ -85,6 +85,12 @@ std::string why_unreachable(const Error& error, bool knows_secret) {
     }
 }
 
+Result<std::unique_ptr<fabric::TcpLink>> link_to(std::string host, uint16_t port,
+                                                 const std::optional<fabric::Secret>& secret) {
+    return fabric::TcpLink::connect(
+        {.host = std::move(host), .port = port, .secret = secret, .timeout_ms = kPatience_ms});
+}
+
 Result<Server> connect(const QuestionFlags& flags) {
     HANARE_TRY_ASSIGN(const auto address, config::parse_server_address(*flags.address));
     HANARE_TRY_ASSIGN(const auto secret, read_secret(flags.secret_file));
@@ -92,10 +98,7 @@ Result<Server> connect(const QuestionFlags& flags) {
         .url = config::server_url(address), .knows_secret = secret.has_value(), .link = nullptr};
     auto host = sys::look_up_host(address.host);
     if (!host) return server.failed("cannot be reached: " + std::string(host.error().text));
-    auto link = fabric::TcpLink::connect({.host = std::move(*host),
-                                          .port = address.port,
-                                          .secret = secret,
-                                          .timeout_ms = kPatience_ms});
+    auto link = link_to(std::move(*host), address.port, secret);
     if (!link) return server.failed(why_unreachable(link.error(), server.knows_secret));
     server.link = std::move(*link);
     return server;
@@ -204,6 +207,24 @@ Result<nlohmann::ordered_json> ask_server(const std::string& address,
                       connect({.address = address, .secret_file = secret_file}));
     HANARE_TRY_ASSIGN(const Told told, ask_for_status(server));
     return server_json(told.answer, told.rows);
+}
+
+Result<void> check_not_silent(const config::ServerAddress& address,
+                              const std::optional<std::string>& secret_file) {
+    HANARE_TRY_ASSIGN(auto host, sys::look_up_host(address.host));
+    const auto secret = read_secret(secret_file).value_or(std::nullopt);
+    Server server{
+        .url = config::server_url(address), .knows_secret = secret.has_value(), .link = nullptr};
+    auto link = link_to(std::move(host), address.port, secret);
+    hanare_status status = link ? HANARE_STATUS_OK : link.error().status;
+    if (link) {
+        const uint64_t deadline_ns = sys::now_ns() + uint64_t{kPatience_ms} * kNsPerMs;
+        const lease::Question question = {.what = Ask::kStatus, .first = UINT32_MAX};
+        lease::Reply reply;
+        status = lease::ask(**link, question, deadline_ns, reply);
+    }
+    if (status == HANARE_STATUS_TIMEOUT) return server.failed(status);
+    return {};
 }
 
 void add_status(CLI::App& app) {
