@@ -628,8 +628,13 @@ class Figures(Base):
 class Control(Base):
     def ps(self, **environment):
         result = self.run_hanare("ps", "--json", environment=environment)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assert_quiet(result)
         return {run["run_id"]: run for run in json.loads(result.stdout)["runs"]}
+
+    def assert_quiet(self, result):
+        """Others' processes, at nameless addresses, may be busy and not answer."""
+        of_ours = [line for line in result.stderr.splitlines() if not line.startswith("hanare: @")]
+        self.assertEqual((result.returncode, of_ours), (0, []))
 
     def address(self, process):
         return os.path.join(self.runtime, "hanare", f"run-{process.pid}.sock")
@@ -649,7 +654,7 @@ class Control(Base):
 
     def test_nothing_runs(self):
         result = self.run_hanare("ps")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assert_quiet(result)
         self.assertEqual(result.stdout.splitlines()[0].split(),
                          ["pid", "program", "far", "local/budget", "in", "out", "waiting"])
 
