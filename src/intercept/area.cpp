@@ -34,6 +34,40 @@ RangeKind guarded_by(int protection) {
 
 int64_t result_of(int status) { return status == 0 ? 0 : -errno; }
 
+constexpr int kPopulateRead = 22;  // MADV_...
+constexpr int kPopulateWrite = 23;
+constexpr int kDontNeedLocked = 24;
+constexpr int kCollapse = 25;
+
+// Advice that can be followed, or need not be.  What a program relies on is refused, as kernels do
+// that do not know it: guards, pages that are zeros in a child.
+bool is_known(int advice) {
+    switch (advice) {
+        case MADV_NORMAL:
+        case MADV_RANDOM:
+        case MADV_SEQUENTIAL:
+        case MADV_WILLNEED:
+        case MADV_DONTNEED:
+        case MADV_FREE:
+        case MADV_DONTFORK:
+        case MADV_DOFORK:
+        case MADV_MERGEABLE:
+        case MADV_UNMERGEABLE:
+        case MADV_HUGEPAGE:
+        case MADV_NOHUGEPAGE:
+        case MADV_DONTDUMP:
+        case MADV_DODUMP:
+        case MADV_KEEPONFORK:
+        case MADV_COLD:
+        case MADV_PAGEOUT:
+        case kPopulateRead:
+        case kPopulateWrite:
+        case kDontNeedLocked:
+        case kCollapse: return true;
+        default: return false;
+    }
+}
+
 }  // namespace
 
 Area::Area(pager::Pool& pool, pager::Region& region, bool allocates)
@@ -78,8 +112,19 @@ void Area::map_over(uintptr_t begin, uintptr_t end, RangeKind kind) {
     note_peak();
 }
 
+// Of the kernel's errors most come before it unmaps anything (no such pages, a file that cannot be
+// mapped so), and programs then try something else for the same addresses: so it is tried elsewhere
+// first.
 int64_t Area::map_foreign(uintptr_t begin, uintptr_t end, int protection, int flags, int file,
                           int64_t offset) {
+    const bool may_be_refused = (flags & MAP_ANONYMOUS) == 0 || (flags & MAP_HUGETLB) != 0;
+    if (may_be_refused) {
+        constexpr int kNow = MAP_FIXED | MAP_POPULATE | MAP_LOCKED;
+        void* const tried =
+            sys::raw::mmap(nullptr, end - begin, protection, flags & ~kNow, file, offset);
+        if (tried == MAP_FAILED) return -errno;
+        sys::raw::munmap(tried, end - begin);
+    }
     unmap(begin, end);
     claim(begin, end);
     // Blocks that are the program's in part stay where they are.
@@ -91,10 +136,12 @@ int64_t Area::map_foreign(uintptr_t begin, uintptr_t end, int protection, int fl
         sys::raw::mmap(pointer(begin), end - begin, protection, flags | MAP_FIXED, file, offset);
     if (mapped == MAP_FAILED) {
         const int error = errno;
+        // What was there is gone, but the addresses stay the program's.
+        ranges_.set(begin, end, RangeKind::kReserved);
         for (uint32_t block = block_of(begin); block < block_behind(end); ++block) {
             unpin_unless_needed(block);
-            if (!ranges_.any(address_of(block), address_of(block + 1))) free_block(block);
         }
+        refresh_access(begin, end);
         return -error;
     }
     ranges_.set(begin, end, RangeKind::kForeign);
@@ -164,24 +211,28 @@ void Area::clear_part(uint32_t block, uintptr_t begin, uintptr_t end) {
     }
     const bool forgotten = parts != 0 && region_.pager->discard_parts(region_, block, parts) == 0;
     if (forgotten && first == begin && last == end) return;
-    // The rest is written to, as the program could.
-    const uint8_t access = region_.access_of(block).fetch_or(kUsable);
     if (forgotten && first < last) {
-        std::memset(pointer(begin), 0, first - begin);
-        std::memset(pointer(last), 0, end - last);
+        write_zeros(block, begin, first);
+        write_zeros(block, last, end);
     } else {
-        std::memset(pointer(begin), 0, end - begin);
+        write_zeros(block, begin, end);
     }
-    region_.access_of(block).store(access);
+}
+
+// As the program could.  Another thread may note meanwhile that its stack is in the block.
+void Area::write_zeros(uint32_t block, uintptr_t begin, uintptr_t end) {
+    const uint8_t before = region_.access_of(block).fetch_or(kUsable);
+    std::memset(pointer(begin), 0, end - begin);
+    if ((before & kUsable) == 0) {
+        region_.access_of(block).fetch_and(static_cast<uint8_t>(~kUsable));
+    }
 }
 
 // All of it is zeros from now on.  Where the kernel still holds its pages they stay, and are
 // overwritten.
 void Area::forget(uint32_t block) {
     if (region_.pager->discard(region_, block) == HANARE_STATUS_OK) return;
-    const uint8_t access = region_.access_of(block).fetch_or(kUsable);
-    std::memset(pointer(address_of(block)), 0, region_.block_bytes);
-    region_.access_of(block).store(access);
+    write_zeros(block, address_of(block), address_of(block + 1));
 }
 
 void Area::free_block(uint32_t block) {
@@ -234,6 +285,12 @@ void Area::unpin_unless_needed(uint32_t block) {
 
 // In local memory for good, protected by the kernel.
 int64_t Area::guard(uintptr_t begin, uintptr_t end, int protection) {
+    uint64_t more = 0;
+    for (uint32_t block = block_of(begin); block < block_behind(end); ++block) {
+        if ((region_.access_of(block).load() & (kGuarded | kStack)) == 0)
+            more += region_.block_bytes;
+    }
+    if (more != 0 && !region_.pager->frames().has_room_for_kept(more)) return -ENOMEM;
     for (uint32_t block = block_of(begin); block < block_behind(end); ++block) pin(block);
     if (sys::raw::mprotect(pointer(begin), end - begin, protection) != 0) return -errno;
     ranges_.set(begin, end, guarded_by(protection));
@@ -315,10 +372,9 @@ int64_t Area::protect(uintptr_t begin, uintptr_t end, int protection) {
 }
 
 int64_t Area::advise(uintptr_t begin, uintptr_t end, int advice) {
-    constexpr int kDontNeedLocked = 24;
     const bool forgets =
         advice == MADV_DONTNEED || advice == MADV_FREE || advice == kDontNeedLocked;
-    if (advice == MADV_REMOVE || advice == MADV_WIPEONFORK) return -EINVAL;
+    if (!is_known(advice)) return -EINVAL;
     uintptr_t reached = begin;
     int64_t result = 0;
     for (const Range& range : ranges_.overlapping(begin, end)) {
@@ -342,15 +398,12 @@ int64_t Area::advise(uintptr_t begin, uintptr_t end, int advice) {
     return reached == end ? result : -ENOMEM;
 }
 
-bool Area::resize(uintptr_t begin, uintptr_t old_end, uintptr_t new_end) {
+bool Area::resize(uintptr_t old_end, uintptr_t new_end) {
     if (new_end <= old_end) {
         if (new_end < old_end) unmap(new_end, old_end);
         return true;
     }
-    if (!contains(new_end - 1) || !ranges_.all(begin, old_end, RangeKind::kUsable) ||
-        ranges_.any(old_end, new_end)) {
-        return false;
-    }
+    if (!contains(new_end - 1) || ranges_.any(old_end, new_end)) return false;
     if (allocates_) {
         const uint32_t first = block_behind(old_end);
         const uint32_t last = block_behind(new_end);

@@ -33,14 +33,15 @@ public:
     int64_t map(size_t bytes, RangeKind kind);
     // At that address; what was there is gone.
     void map_over(uintptr_t begin, uintptr_t end, RangeKind kind);
-    // The same for what only the kernel can map (the arguments of mmap).
+    // The same for what only the kernel can map (the arguments of mmap).  What it refuses to map
+    // at all leaves what was there.
     int64_t map_foreign(uintptr_t begin, uintptr_t end, int protection, int flags, int file,
                         int64_t offset);
     void unmap(uintptr_t begin, uintptr_t end);
     int64_t protect(uintptr_t begin, uintptr_t end, int protection);
     int64_t advise(uintptr_t begin, uintptr_t end, int advice);
     // Grows or shrinks where it is; false if it cannot.
-    bool resize(uintptr_t begin, uintptr_t old_end, uintptr_t new_end);
+    bool resize(uintptr_t old_end, uintptr_t new_end);
     // Moves what is at [begin, end) to a new place that is `bytes` long.
     int64_t move(uintptr_t begin, uintptr_t end, size_t bytes);
 
@@ -65,6 +66,7 @@ private:
     void clear(uintptr_t begin, uintptr_t end);
     void clear_part(uint32_t block, uintptr_t begin, uintptr_t end);
     void forget(uint32_t block);
+    void write_zeros(uint32_t block, uintptr_t begin, uintptr_t end);
     void free_block(uint32_t block);
     void claim(uintptr_t begin, uintptr_t end);
     void refresh_access(uintptr_t begin, uintptr_t end);

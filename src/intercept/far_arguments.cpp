@@ -3,6 +3,10 @@
 // Compiled for general registers only.
 #include "intercept/far_arguments.hpp"
 
+#include <sys/socket.h>
+
+#include <cerrno>
+
 #include "intercept/far_call.hpp"
 
 namespace hanare::intercept {
@@ -32,6 +36,16 @@ hook::Verdict handle_arguments(hook::SystemCall& call) {
     the_memory->count_protected_call();
     FarCall far_call(*the_memory, call, piece_bytes.load(std::memory_order_relaxed));
     call.finish(far_call.make(row));
+    return hook::Verdict::kDone;
+}
+
+hook::Verdict handle_socket_option(hook::SystemCall& call) {
+    constexpr int kZeroCopy = 60;  // SO_ZEROCOPY
+    const auto level = static_cast<int>(call.arguments[1]);
+    if (level != SOL_SOCKET || static_cast<int>(call.arguments[2]) != kZeroCopy) {
+        return handle_arguments(call);
+    }
+    call.finish(-EOPNOTSUPP);
     return hook::Verdict::kDone;
 }
 

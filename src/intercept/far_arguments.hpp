@@ -22,6 +22,9 @@ inline constinit std::atomic<size_t> piece_bytes{size_t{4} << 20};
 
 // Of a call that does nothing but read and write at its arguments.
 hook::Verdict handle_arguments(hook::SystemCall& call);
+// setsockopt: SO_ZEROCOPY is refused, as for sockets that do not have it.  What is sent so would be
+// read by the kernel, or by a card, after the call.
+hook::Verdict handle_socket_option(hook::SystemCall& call);
 
 // Numbers of the calls that have addresses among their arguments.
 std::vector<uint32_t> calls_with_addresses();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intercept/far_call.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,7 +36,6 @@ constexpr uint64_t kTextBytesMax = 4096;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kVectorsMax = 1024;  // as the kernel's UIO_MAXIOV
 constexpr uint32_t kRepeatsMax = 64;
-
 std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
 // memcpy may use vector registers.
@@ -59,12 +59,6 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) noexcept {
 bool is_written(Kind kind) {
     return kind == Kind::kOut || kind == Kind::kInOut || kind == Kind::kVectorOut ||
            kind == Kind::kMessageOut || kind == Kind::kMessagesOut || kind == Kind::kWord;
-}
-
-// The upper half of an int's register is anything.
-uint64_t count_of(const hook::SystemCall& call, const ArgumentSize& size) {
-    const uint64_t count = call.arguments[size.argument];
-    return size.is_int ? static_cast<uint32_t>(count) : count;
 }
 
 bool is_regular(uint64_t file) noexcept {
@@ -182,65 +176,10 @@ bool is_present(const pager::Region& region, uint64_t from, uint64_t to, bool wr
     return true;
 }
 
-bool is_far_message(const FarMemory& memory, const msghdr& message) {
-    const auto is_far = [&](const void* at, size_t bytes) {
-        const auto begin = reinterpret_cast<uint64_t>(at);
-        return bytes != 0 && memory.overlaps(begin, begin + bytes);
-    };
-    if (is_far(message.msg_name, message.msg_namelen) ||
-        is_far(message.msg_control, message.msg_controllen) ||
-        is_far(message.msg_iov, message.msg_iovlen * sizeof(iovec))) {
-        return true;
-    }
-    for (size_t index = 0; index < std::min(message.msg_iovlen, kVectorsMax); ++index) {
-        const iovec& vector = message.msg_iov[index];
-        if (is_far(vector.iov_base, vector.iov_len)) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
-bool FarCall::is_wanted(const FarMemory& memory, const hook::SystemCall& call,
-                        const SystemCallArguments& row) {
-    for (const Argument& argument : row.pointers()) {
-        const uint64_t address = call.arguments[argument.index];
-        if (address == 0) continue;
-        if (memory.contains(address) || memory.contains(address + kTextBytesMax)) return true;
-        if (argument.holds_addresses && argument.uncertain) continue;
-        // What lies elsewhere may tell of far memory.
-        if (argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut) {
-            const auto* vectors = reinterpret_cast<const iovec*>(address);
-            const uint64_t count = std::min(count_of(call, argument.size), kVectorsMax);
-            for (uint64_t index = 0; index < count; ++index) {
-                const auto base = reinterpret_cast<uint64_t>(vectors[index].iov_base);
-                if (memory.overlaps(base, base + vectors[index].iov_len)) return true;
-            }
-        } else if (argument.kind == Kind::kMessageIn || argument.kind == Kind::kMessageOut) {
-            if (is_far_message(memory, *reinterpret_cast<const msghdr*>(address))) return true;
-        } else if (argument.kind == Kind::kMessagesIn || argument.kind == Kind::kMessagesOut) {
-            const auto* messages = reinterpret_cast<const mmsghdr*>(address);
-            const uint64_t count = std::min(count_of(call, argument.size), kVectorsMax);
-            if (memory.overlaps(address, address + count * sizeof(mmsghdr))) return true;
-            for (uint64_t index = 0; index < count; ++index) {
-                if (is_far_message(memory, messages[index].msg_hdr)) return true;
-            }
-        } else if (argument.kind == Kind::kTexts) {
-            return true;
-        } else if (argument.kind == Kind::kIn || argument.kind == Kind::kOut) {
-            // A buffer may begin in front of far memory.
-            if (argument.size.kind != ArgumentSize::Kind::kCounted) continue;
-            const uint64_t bytes =
-                count_of(call, argument.size) * argument.size.unit + argument.size.extra;
-            if (address + bytes > address && memory.overlaps(address, address + bytes)) return true;
-        }
-    }
-    return false;
-}
-
-uint64_t FarCall::size_of(const Argument& argument) const {
-    const ArgumentSize& size = argument.size;
-    const uint64_t count = count_of(call_, size);
+uint64_t size_of(const hook::SystemCall& call, const ArgumentSize& size) noexcept {
+    const uint64_t count = count_of(call, size);
     switch (size.kind) {
         case ArgumentSize::Kind::kNone: return 0;
         case ArgumentSize::Kind::kFixed: return size.unit;
@@ -250,7 +189,7 @@ uint64_t FarCall::size_of(const Argument& argument) const {
         case ArgumentSize::Kind::kLengthAt:
             return count == 0 ? 0 : *reinterpret_cast<const uint32_t*>(count) + size.extra;
         case ArgumentSize::Kind::kIoctl: {
-            const uint64_t told = call_.arguments[1] >> 16 & 0x3fff;
+            const uint64_t told = call.arguments[1] >> 16 & 0x3fff;
             return told != 0 ? told : size.unit;
         }
     }
@@ -274,10 +213,11 @@ bool FarCall::is_bulk(const SystemCallArguments& row, const Argument& argument) 
     if (argument.kind == Kind::kVectorIn || argument.kind == Kind::kVectorOut) {
         return vectors_bytes(argument) > piece_bytes_;
     }
-    return argument.index == 1 && size_of(argument) > piece_bytes_;
+    return argument.index == 1 && size_of(call_, argument.size) > piece_bytes_;
 }
 
 int64_t FarCall::make(const SystemCallArguments& row) {
+    if (row.number == SYS_vmsplice) return make_copying_splice();
     if (row.number == SYS_sendmmsg || row.number == SYS_recvmmsg) return make_messages(row);
     for (const Argument& argument : row.pointers()) {
         if (!is_bulk(row, argument)) continue;
@@ -398,11 +338,38 @@ int64_t FarCall::make_messages(const SystemCallArguments& row) {
     return static_cast<int64_t>(done);
 }
 
+// vmsplice by copies: pages in a pipe would be there until somebody reads it, and given new content
+// meanwhile.
+int64_t FarCall::make_copying_splice() {
+    constexpr uint64_t kCurrentOffset = ~uint64_t{0};
+    constexpr uint64_t kDoesNotWait = 8;  // RWF_NOWAIT
+    struct stat status;
+    const uint64_t file = call_.arguments[0];
+    const int64_t flags = sys::raw_call3(SYS_fcntl, file, F_GETFL, 0);
+    if (flags < 0 || sys::raw_call3(SYS_fstat, file, reinterpret_cast<uint64_t>(&status), 0) != 0 ||
+        !S_ISFIFO(status.st_mode)) {
+        return -EBADF;
+    }
+    const uint64_t splice_flags = call_.arguments[3];
+    const bool is_read = (flags & O_ACCMODE) == O_RDONLY;
+    call_.arguments[3] = kCurrentOffset;
+    call_.arguments[4] = 0;
+    call_.arguments[5] = (splice_flags & SPLICE_F_NONBLOCK) != 0 ? kDoesNotWait : 0;
+    const SystemCallArguments& row = arguments_of(is_read ? SYS_preadv2 : SYS_pwritev2);
+    int64_t result = make(row);
+    if (result == -EOPNOTSUPP) {  // before Linux 6.4 pipes know only their own flag
+        call_.arguments[5] = 0;
+        result = make(row);
+    }
+    call_.arguments[3] = splice_flags;
+    return result;
+}
+
 int64_t FarCall::make_once(const SystemCallArguments& row) {
     pager::holds.drop_left(reinterpret_cast<uintptr_t>(call_.stack));
     for (uint32_t repeats = 0;; ++repeats) {
         uint64_t arguments[6];
-        const int64_t result = make_prepared(row, arguments);
+        const int64_t result = make_prepared(row, arguments, repeats);
         // What was only touched may have gone before the kernel came to it.
         if (result != -EFAULT || !is_touched_ || row.consumes || repeats == kRepeatsMax) {
             return result;
@@ -418,7 +385,8 @@ bool FarCall::is_used_by_futex(const Argument& argument) const noexcept {
                                                 : sys::has_futex_timeout(operation);
 }
 
-int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6]) {
+int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6],
+                               uint32_t repeats) {
     for (size_t index = 0; index < 6; ++index) arguments[index] = call_.arguments[index];
     copies_count_ = 0;
     holds_count_ = 0;
@@ -441,7 +409,7 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
             case Kind::kVectorIn:
             case Kind::kVectorOut:
                 if (argument.uncertain || argument.kept) {
-                    touch(address, size_of(argument), true);
+                    touch(address, size_of(call_, argument.size), true);
                 } else {
                     placed = place_vectors(address, count_of(call_, argument.size), writes,
                                            row.may_block);
@@ -455,18 +423,13 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
             case Kind::kIn:
             case Kind::kOut:
             case Kind::kInOut: {
-                const uint64_t bytes = size_of(argument);
+                const uint64_t bytes = size_of(call_, argument.size);
                 if (argument.uncertain || argument.kept) {
                     touch(address, bytes, writes);
                 } else {
                     placed = place(argument, address, bytes, row.may_block);
                 }
-                if (argument.holds_addresses && !argument.uncertain) {
-                    for (uint64_t at = 0; at + 8 <= std::min<uint64_t>(bytes, 512); at += 8) {
-                        const uint64_t inner = *reinterpret_cast<const uint64_t*>(address + at);
-                        if (is_far(inner)) touch(inner, 256, true);
-                    }
-                }
+                if (argument.holds_addresses) touch_named(argument, repeats);
                 break;
             }
         }
@@ -695,6 +658,7 @@ void FarCall::touch(uint64_t address, uint64_t bytes, bool write) {
     for (uint64_t at = address; at < end; at = (at / kPageBytes + 1) * kPageBytes) {
         if (!is_far(at)) continue;
         if (!memory_.may_access(at, 1)) return;
+        if (!may_be_absent(at)) continue;
         is_touched_ = true;
         auto* const byte = reinterpret_cast<uint8_t*>(at);
         if (write) {
@@ -710,7 +674,7 @@ void FarCall::copy_back(int64_t result) {
         const Copy& noted = copies_[index];
         uint64_t bytes = noted.bytes;
         if (noted.result_unit != 0) {
-            if (result <= 0) continue;
+            if (result < 0 || (result == 0 && noted.extra == 0)) continue;
             bytes =
                 std::min(bytes, static_cast<uint64_t>(result) * noted.result_unit + noted.extra);
         }

@@ -26,6 +26,14 @@
 
 namespace hanare::intercept {
 
+// A counted argument: the upper half of an int's register is anything.
+inline uint64_t count_of(const hook::SystemCall& call, const ArgumentSize& size) noexcept {
+    const uint64_t count = call.arguments[size.argument];
+    return size.is_int ? static_cast<uint32_t>(count) : count;
+}
+// How much lies at an argument that is a single structure or buffer.
+uint64_t size_of(const hook::SystemCall& call, const ArgumentSize& size) noexcept;
+
 class FarCall {
 public:
     // `most_bytes`: of far memory, held at a time.
@@ -61,9 +69,10 @@ private:
     int64_t make_vector_in_pieces(const SystemCallArguments& row, const Argument& argument);
     int64_t make_messages(const SystemCallArguments& row);
     int64_t make_once(const SystemCallArguments& row);
-    int64_t make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6]);
+    int64_t make_copying_splice();
+    int64_t make_prepared(const SystemCallArguments& row, uint64_t (&arguments)[6],
+                          uint32_t repeats);
     bool is_bulk(const SystemCallArguments& row, const Argument& argument) const;
-    uint64_t size_of(const Argument& argument) const;
     uint64_t vectors_bytes(const Argument& argument) const;
 
     bool is_held_sooner(uint64_t address, uint64_t bytes, bool write) const;
@@ -77,6 +86,8 @@ private:
     uint64_t accessible_end(const pager::Region& region, uint64_t from, uint64_t to) const;
     bool is_used_by_futex(const Argument& argument) const noexcept;
     void touch(uint64_t address, uint64_t bytes, bool write);
+    void touch_named(const Argument& argument, uint32_t repeats);
+    bool may_be_absent(uint64_t address) const;
     void copy_back(int64_t result);
     void copy_vectors_back(int64_t result);
     void copy_message_back(int64_t result);

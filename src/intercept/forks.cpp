@@ -12,12 +12,14 @@
 #include "intercept/fork_steps.hpp"
 #include "intercept/handler.hpp"
 #include "intercept/intercept.hpp"
+#include "intercept/may_read.hpp"
 
 namespace hanare::intercept {
 
 namespace {
 
 struct Wanted {
+    bool is_valid = true;
     uint64_t flags = 0;
     uint64_t stack = 0;
 };
@@ -28,6 +30,9 @@ Wanted wanted_of(const hook::SystemCall& call) {
         wanted.flags = call.arguments[0];
         wanted.stack = call.arguments[1];
     } else if (call.number == SYS_clone3) {
+        wanted.is_valid = call.arguments[1] >= CLONE_ARGS_SIZE_VER0 &&
+                          may_read(*space(), call, call.arguments[0], CLONE_ARGS_SIZE_VER0);
+        if (!wanted.is_valid) return wanted;
         const auto* arguments = reinterpret_cast<const clone_args*>(call.arguments[0]);
         wanted.flags = arguments->flags;
         wanted.stack = arguments->stack;
@@ -39,6 +44,7 @@ Wanted wanted_of(const hook::SystemCall& call) {
 
 hook::Verdict handle_fork(hook::SystemCall& call) {
     const Wanted wanted = wanted_of(call);
+    if (!wanted.is_valid) return hook::Verdict::kNative;
     // Which has the memory, and descriptors of its own.
     if ((wanted.flags & (CLONE_VM | CLONE_VFORK | CLONE_FILES)) == CLONE_VM) end_beginning();
     // A thread, or a child that borrows this memory until it execs.

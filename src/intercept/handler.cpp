@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <array>
@@ -17,6 +18,7 @@
 #include "intercept/far_arguments.hpp"
 #include "intercept/file_kinds.hpp"
 #include "intercept/forks.hpp"
+#include "intercept/may_read.hpp"
 #include "pager/fault/handler.hpp"
 #include "sys/own_descriptors.hpp"
 #include "sys/signal.hpp"
@@ -59,6 +61,7 @@ void answer(void* context) {
             asked.result = space.mremap(a[0], a[1], a[2], static_cast<int>(a[3]), a[4]);
             break;
         case SYS_madvise: asked.result = space.madvise(a[0], a[1], static_cast<int>(a[2])); break;
+        case SYS_msync: asked.result = space.msync(a[0], a[1], static_cast<int>(a[2])); break;
         default: asked.result = space.ignore(a[0], a[1]); break;
     }
 }
@@ -118,7 +121,8 @@ Verdict handle_memory(SystemCall& call) {
 bool changes_fault_action(const SystemCall& call) {
     const auto* action = reinterpret_cast<const uint64_t*>(call.arguments[1]);
     const uint64_t number = call.arguments[0];
-    if (action == nullptr || (number != SIGBUS && number != SIGSEGV)) return false;
+    if (number != SIGBUS && number != SIGSEGV) return false;
+    if (!may_read(*the_space, call, call.arguments[1], sizeof *action)) return false;
     constexpr uint64_t kIgnored = 1;
     return action[0] <= kIgnored;
 }
@@ -132,8 +136,12 @@ uint64_t without_faults(uint64_t mask) {
 }
 
 Verdict handle_mask(SystemCall& call) {
+    const auto how = static_cast<int>(call.arguments[0]);
     const auto* mask = reinterpret_cast<const uint64_t*>(call.arguments[1]);
-    if (mask == nullptr || call.arguments[0] == SIG_UNBLOCK || (*mask & kFaultBits) == 0) {
+    const bool may_block =
+        (how == SIG_BLOCK || how == SIG_SETMASK) && call.arguments[3] == sizeof *mask;
+    if (!may_block || !may_read(*the_space, call, call.arguments[1], sizeof *mask) ||
+        (*mask & kFaultBits) == 0) {
         return handle_arguments(call);
     }
     const uint64_t kept = without_faults(*mask);
@@ -214,7 +222,10 @@ Verdict handle_close_range(SystemCall& call) {
 // The kernel writes signal frames there, and cannot fault.
 Verdict handle_signal_stack(SystemCall& call) {
     const auto* stack = reinterpret_cast<const stack_t*>(call.arguments[0]);
-    if (stack == nullptr || (stack->ss_flags & SS_DISABLE) != 0) return handle_arguments(call);
+    if (!may_read(*the_space, call, call.arguments[0], sizeof *stack) ||
+        (stack->ss_flags & SS_DISABLE) != 0) {
+        return handle_arguments(call);
+    }
     // The first frame begins at the end, which need not be one of a page.
     auto* const begin = static_cast<std::byte*>(stack->ss_sp);
     for (size_t left = stack->ss_size; left > 0; left -= left < 4096 ? left : 4096) {
@@ -248,6 +259,48 @@ Verdict refuse_to_lock(SystemCall& call) {
     return Verdict::kDone;
 }
 
+// A range of it alone, as if there were no such call: what the pager does there would fail.
+Verdict refuse_to_seal(SystemCall& call) {
+    if (!the_space->overlaps(call.arguments[0], call.arguments[0] + call.arguments[1])) {
+        return Verdict::kNative;
+    }
+    call.finish(-ENOSYS);
+    return Verdict::kDone;
+}
+
+// Programs have another way to protect memory, by which far memory can be protected, too.
+Verdict refuse_keys(SystemCall& call) {
+    call.finish(-ENOSPC);
+    return Verdict::kDone;
+}
+
+// As there are none, only that which says which key it shall be is valid.
+Verdict handle_protection_by_key(SystemCall& call) {
+    if (static_cast<int>(call.arguments[3]) <= 0) return handle_memory(call);
+    call.finish(-EINVAL);
+    return Verdict::kDone;
+}
+
+// What throws pages away can be asked for of the own process only, which has another way, too; the
+// kernel would throw away what is the pager's.
+Verdict handle_advice_for_process(SystemCall& call) {
+    constexpr uint64_t kRangesMax = 1024;
+    constexpr int kCollapse = 25;  // MADV_COLLAPSE
+    const auto advice = static_cast<int>(call.arguments[3]);
+    const bool keeps_pages = advice == MADV_COLD || advice == MADV_PAGEOUT ||
+                             advice == MADV_WILLNEED || advice == kCollapse;
+    const auto* ranges = reinterpret_cast<const uint64_t*>(call.arguments[1]);
+    const uint64_t count = static_cast<uint32_t>(call.arguments[2]);
+    for (uint64_t i = 0; !keeps_pages && i < count && i < kRangesMax; ++i, ranges += 2) {
+        if (!may_read(*the_space, call, reinterpret_cast<uint64_t>(ranges), 2 * sizeof *ranges))
+            break;
+        if (!the_space->overlaps(ranges[0], ranges[0] + ranges[1])) continue;
+        call.finish(-EINVAL);  // before Linux 6.13 it always is
+        return Verdict::kDone;
+    }
+    return handle_arguments(call);
+}
+
 // Their transfers go on when the call is over.  Programs have another way.
 Verdict refuse_transfers(SystemCall& call) {
     call.finish(-ENOSYS);
@@ -276,16 +329,23 @@ Verdict handle_action(SystemCall& call) {
     return Verdict::kDone;
 }
 
+constexpr uint32_t kSeal = 462;  // mseal
+
 // By number, of calls for which more is done than handle_arguments() does; null: of all others.
 using Handlers = std::array<hook::SystemCallHandler, kSystemCallsMax>;
 
 constexpr Handlers make_handlers() {
     Handlers handlers = {};
     for (const uint32_t number :
-         {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_pkey_mprotect, SYS_mremap, SYS_madvise,
-          SYS_mlock, SYS_mlock2, SYS_munlock, SYS_msync, SYS_mbind}) {
+         {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_mlock,
+          SYS_mlock2, SYS_munlock, SYS_msync, SYS_mbind}) {
         handlers[number] = handle_memory;
     }
+    handlers[SYS_pkey_alloc] = refuse_keys;
+    handlers[SYS_pkey_mprotect] = handle_protection_by_key;
+    handlers[SYS_process_madvise] = handle_advice_for_process;
+    handlers[kSeal] = refuse_to_seal;
+    handlers[SYS_setsockopt] = handle_socket_option;
     handlers[SYS_mincore] = handle_mincore;
     handlers[SYS_fcntl] = handle_file_flags;
     handlers[SYS_unshare] = handle_unshare;

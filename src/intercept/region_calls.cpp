@@ -48,6 +48,7 @@ hook::Verdict handle_region_call(hook::SystemCall& call) {
         case SYS_clone:
         case SYS_clone3: return hook::Verdict::kNative;
         case SYS_rt_sigaction: return handle_action(call);
+        case SYS_setsockopt: return handle_socket_option(call);
         default: return handle_arguments(call);
     }
 }

@@ -282,10 +282,14 @@ int64_t Space::map_fixed(uintptr_t address, size_t bytes, int protection, int fl
         });
         if (taken) return -EEXIST;
     }
+    if (const int64_t mapped = map_rest(address, end, protection, flags, file, offset);
+        mapped < 0) {
+        return mapped;
+    }
     const bool ordinary = is_private_anonymous(flags) && (flags & (kNotAdopted & ~kFixed)) == 0 &&
                           (protection == kReadWrite || protection == PROT_NONE);
     int64_t result = static_cast<int64_t>(address);
-    const bool inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+    for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
         if (result < 0) return;
         if (ordinary) {
             area.map_over(from, to,
@@ -297,8 +301,19 @@ int64_t Space::map_fixed(uintptr_t address, size_t bytes, int protection, int fl
                                                 offset + static_cast<int64_t>(from - address));
         if (mapped < 0) result = mapped;
     });
-    // A range that reaches out of the areas is nobody's wish; what lies outside was not replaced.
-    if (!inside && result >= 0) return -ENOMEM;
+    return result;
+}
+
+// What of a mapping lies outside of the areas.
+int64_t Space::map_rest(uintptr_t address, uintptr_t end, int protection, int flags, int file,
+                        int64_t offset) {
+    int64_t result = 0;
+    for_each_rest(address, end, [&](uintptr_t from, uintptr_t to) {
+        if (result < 0) return;
+        const void* const mapped = sys::raw::mmap(pointer(from), to - from, protection, flags, file,
+                                                  offset + static_cast<int64_t>(from - address));
+        if (mapped == MAP_FAILED) result = -errno;
+    });
     return result;
 }
 
@@ -324,10 +339,14 @@ int64_t Space::mprotect(uintptr_t address, size_t bytes, int protection) {
     if (!overlaps(address, end)) return kKernelAnswers;
     const Lock guard(*this);
     int64_t result = 0;
-    const bool inside = for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+    for_each_part(address, end, [&](Area& area, uintptr_t from, uintptr_t to) {
         if (result == 0) result = area.protect(from, to, protection);
     });
-    return inside || result != 0 ? result : -ENOMEM;
+    for_each_rest(address, end, [&](uintptr_t from, uintptr_t to) {
+        const bool failed = sys::raw::mprotect(pointer(from), to - from, protection) != 0;
+        if (failed && result == 0) result = -errno;
+    });
+    return result;
 }
 
 int64_t Space::madvise(uintptr_t address, size_t bytes, int advice) {
@@ -380,6 +399,39 @@ std::optional<Space::Piece> Space::first_usable(uintptr_t begin, uintptr_t end) 
     return lowest;
 }
 
+// Piece by piece, and without the lock: the kernel writes.  What Hanare keeps is in no file.
+int64_t Space::msync(uintptr_t address, size_t bytes, int flags) {
+    const uintptr_t end = page_up(address + bytes);
+    if (address % kOsPageBytes != 0 || end < address || !overlaps(address, end)) {
+        return kKernelAnswers;
+    }
+    int64_t result = ignore(address, bytes);
+    for (uintptr_t begin = address; begin < end;) {
+        const Range piece = first_of_kernel(begin, end);
+        if (piece.begin == end) break;
+        const bool failed =
+            sys::raw::syscall(SYS_msync, piece.begin, piece.end - piece.begin, flags) != 0;
+        if (failed && result == 0) result = -errno;
+        begin = piece.end;
+    }
+    return result;
+}
+
+Range Space::first_of_kernel(uintptr_t begin, uintptr_t end) {
+    const Lock guard(*this);
+    Range first = {end, end, RangeKind::kForeign};
+    const auto note = [&first](uintptr_t from, uintptr_t to) {
+        if (from < first.begin) first = {from, to, RangeKind::kForeign};
+    };
+    for_each_rest(begin, end, note);
+    for_each_part(begin, end, [&](Area& area, uintptr_t from, uintptr_t to) {
+        if (const auto range = area.ranges().first(from, to, RangeKind::kForeign)) {
+            note(range->begin, range->end);
+        }
+    });
+    return first;
+}
+
 int64_t Space::ignore(uintptr_t address, size_t bytes) {
     const uintptr_t begin = round_down(address, uintptr_t{kOsPageBytes});
     const uintptr_t end = page_up(address + bytes);
@@ -426,11 +478,11 @@ int64_t Space::mremap(uintptr_t address, size_t bytes, size_t new_bytes, int fla
             return static_cast<int64_t>(new_address);
         }
         if (!fixed && new_bytes <= bytes && area->contains(address + bytes - 1)) {
-            area->resize(address, address + bytes, address + new_bytes);
+            area->resize(address + bytes, address + new_bytes);
             return static_cast<int64_t>(address);
         }
         if (!usable) return area->ranges().any(address, address + bytes) ? -ENOMEM : -EFAULT;
-        if (!fixed && area->resize(address, address + bytes, address + new_bytes)) {
+        if (!fixed && area->resize(address + bytes, address + new_bytes)) {
             return static_cast<int64_t>(address);
         }
         return grow_elsewhere(*area, address, bytes, new_bytes, flags, new_address);
@@ -498,7 +550,7 @@ int64_t Space::set_break(uintptr_t address) {
         const bool begins = old_end == kernel_break_;
         if (begins) {
             heap.map_over(old_end, new_end, RangeKind::kUsable);
-        } else if (!heap.resize(kernel_break_, old_end, new_end)) {
+        } else if (!heap.resize(old_end, new_end)) {
             return static_cast<int64_t>(break_);
         }
     }

@@ -82,7 +82,8 @@ public:
                    uintptr_t new_address);
     int64_t madvise(uintptr_t address, size_t bytes, int advice);
     int64_t brk(uintptr_t address);
-    // mlock, msync, mbind and others that change nothing here: -ENOMEM where nothing is mapped.
+    int64_t msync(uintptr_t address, size_t bytes, int flags);
+    // mlock, mbind and others that change nothing here: -ENOMEM where nothing is mapped.
     int64_t ignore(uintptr_t address, size_t bytes);
 
     pager::Pool* pool() noexcept { return is_open() ? pool_.get() : nullptr; }
@@ -156,6 +157,8 @@ private:
     void note_rejected(uintptr_t begin, uintptr_t end) HANARE_REQUIRES(lock_);
     int64_t map_fixed(uintptr_t address, size_t bytes, int protection, int flags, int file,
                       int64_t offset) HANARE_REQUIRES(lock_);
+    int64_t map_rest(uintptr_t address, uintptr_t end, int protection, int flags, int file,
+                     int64_t offset) HANARE_REQUIRES(lock_);
     int64_t grow_elsewhere(Area& area, uintptr_t address, size_t bytes, size_t new_bytes, int flags,
                            uintptr_t new_address) HANARE_REQUIRES(lock_);
     int64_t set_break(uintptr_t address) HANARE_REQUIRES(lock_);
@@ -168,6 +171,8 @@ private:
         uintptr_t end;
     };
     std::optional<Piece> first_usable(uintptr_t begin, uintptr_t end);
+    // The first piece of the range that is not Hanare's; empty, at the end: none.
+    Range first_of_kernel(uintptr_t begin, uintptr_t end);
     // Calls visit(area, begin, end) for the part of the range in each area; false if some of it is
     // in none.
     template <typename Visit>

@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "pager/fault/frame_table.hpp"
+#include "sys/process_usage.hpp"
 
 namespace hanare::pager {
 
@@ -23,6 +24,13 @@ uint32_t class_index(uint64_t block_bytes) {
 
 }  // namespace
 
+// More than fit in the budget where what has to stay in memory may exceed it (charge_kept); but
+// where addresses are few, the program needs them.
+uint64_t FrameTable::places_per_frame() const {
+    constexpr uint64_t kPlaces = 8;
+    return inherited_ && sys::free_address_bytes() == UINT64_MAX ? kPlaces : 1;
+}
+
 Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine) {
     const uint64_t slots = budget_bytes_ / (block_bytes + sizeof(Frame));
     if (slots < kFramesMin) {
@@ -37,7 +45,8 @@ Result<FrameClass*> FrameTable::open_class(uint64_t block_bytes, Engine& engine)
         FrameClass& known = classes_[class_index(block_bytes)];
         if (known.open()) return &known;
     }
-    const auto capacity = static_cast<uint32_t>(std::min<uint64_t>(slots, Block::kSparseFrame - 1));
+    const auto capacity = static_cast<uint32_t>(
+        std::min<uint64_t>(slots * places_per_frame(), Block::kSparseFrame - 1));
     const uint32_t spare_max = engine.copies() ? SpareSlots::kMax : 0;
     HANARE_TRY_ASSIGN(auto arena, sys::Mapping::reserve((capacity + spare_max) * block_bytes,
                                                         std::max(block_bytes, kHugePageBytes)));

@@ -346,9 +346,14 @@ Result<void> Pool::make_places(Region& region) {
 void Pool::set_access(Region& region, uint32_t first, uint32_t last, uint8_t access) noexcept {
     int64_t blocks = 0;
     for (uint32_t index = first; index < last; ++index) {
-        const bool counted = access != 0;
-        const bool was_counted = region.access_of(index).exchange(access) != 0;
-        blocks += static_cast<int64_t>(counted) - static_cast<int64_t>(was_counted);
+        std::atomic<uint8_t>& kept = region.access_of(index);
+        uint8_t before = kept.load();
+        uint8_t after;
+        // Another thread may find its stack there at any time.
+        do {
+            after = access == 0 ? 0 : access | (before & block_access::kStack);
+        } while (!kept.compare_exchange_weak(before, after));
+        blocks += static_cast<int64_t>(after != 0) - static_cast<int64_t>(before != 0);
     }
     if (access != 0 && last > region.used_blocks.load(std::memory_order_relaxed)) {
         region.used_blocks.store(last, std::memory_order_relaxed);

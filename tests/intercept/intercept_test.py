@@ -258,6 +258,14 @@ print(good, check(1))
     def test_races(self):
         self.compare("races")
 
+    def test_corner_calls(self):
+        # Its last part has more stacks than fit.
+        self.compare("corner_calls", lines=(r"hanare: warn: the stacks in far memory [^\n]*\n",))
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            result = run([HANARE, "run", "--local", "20M", "--store", f"file:{place}",
+                          PROGRAMS / "corner_calls", "refusals"], place)
+        self.assertEqual(result[:2], (0, ""), result[2])
+
     def test_mappings(self):
         self.compare("mappings")
 

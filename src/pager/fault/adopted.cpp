@@ -9,6 +9,7 @@
 #include "pager/fault/pager.hpp"
 #include "pager/fault/parts.hpp"
 #include "pager/fault/residency.hpp"
+#include "telemetry/raw_line.hpp"
 
 namespace hanare::pager {
 
@@ -63,15 +64,24 @@ hanare_status Pager::hold_parts(Region& region, uint32_t index, uint32_t first, 
 }
 
 void Pager::pin_for_good(Region& region, uint32_t index) noexcept {
-    frames_.charge_pinned(region.block_bytes);
+    if (frames_.charge_kept(region.block_bytes)) say_more_is_kept();
     bool first = false;
     const hanare_status status = pin(region, index, true, &first);
-    if (status != HANARE_STATUS_OK || !first) frames_.refund_pinned(region.block_bytes);
+    if (status != HANARE_STATUS_OK || !first) frames_.refund_kept(region.block_bytes);
+}
+
+void Pager::say_more_is_kept() noexcept {
+    if (has_said_more_is_kept_.exchange(true)) return;
+    telemetry::RawLine line;
+    line.text(
+        "hanare: warn: the stacks in far memory alone are more than local memory may be, and "
+        "cannot leave: more of it is used");
+    line.write_stderr();
 }
 
 void Pager::unpin_for_good(Region& region, uint32_t index) noexcept {
     bool last = false;
-    if (unpin(region, index, &last) && last) frames_.refund_pinned(region.block_bytes);
+    if (unpin(region, index, &last) && last) frames_.refund_kept(region.block_bytes);
 }
 
 hanare_status Pager::hide(Region& region, uint32_t index) noexcept {

@@ -21,7 +21,10 @@ hanare_status Pager::discard(Region& region, uint32_t index) noexcept {
         const bool mapped = state != BlockState::kAbsent && state != BlockState::kStaged;
         const bool may_be_refused = fault_service_ != nullptr;
         const bool is_empty = state == BlockState::kAbsent && (word & kStored) == 0;
-        if (block_word::pinned(word) || (is_empty && !may_be_refused)) return HANARE_STATUS_OK;
+        if (block_word::pinned(word)) {
+            return region.is_adopted() ? HANARE_STATUS_BUSY : HANARE_STATUS_OK;
+        }
+        if (is_empty && !may_be_refused) return HANARE_STATUS_OK;
         const BlockState busy = mapped                         ? BlockState::kWithdrawing
                                 : state == BlockState::kStaged ? BlockState::kInstalling
                                                                : BlockState::kFilling;

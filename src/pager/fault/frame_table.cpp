@@ -94,39 +94,6 @@ int FrameTable::watch_arenas(Engine& engine) noexcept {
     return 0;
 }
 
-void FrameTable::set_budget(uint64_t bytes) noexcept {
-    {
-        const sys::LockGuard guard(lock_);
-        budget_bytes_ = bytes;
-    }
-    note_progress();
-}
-
-// What must remain for blocks that are not pinned.
-uint64_t FrameTable::floor_bytes() const noexcept {
-    uint64_t block_bytes = 0;
-    for (const FrameClass& frame_class : classes_) {
-        if (frame_class.regions > 0) block_bytes = std::max(block_bytes, frame_class.block_bytes);
-    }
-    return kFramesMin * (block_bytes + sizeof(Frame));
-}
-
-bool FrameTable::charge_pinned(uint64_t bytes) noexcept {
-    const sys::LockGuard guard(lock_);
-    pinned_bytes_ += bytes;
-    return metadata_bytes_ + pinned_bytes_ + floor_bytes() <= budget_bytes_;
-}
-
-void FrameTable::refund_pinned(uint64_t bytes) noexcept {
-    const sys::LockGuard guard(lock_);
-    pinned_bytes_ -= bytes;
-}
-
-uint64_t FrameTable::pinned_bytes() noexcept {
-    const sys::LockGuard guard(lock_);
-    return pinned_bytes_;
-}
-
 Frame* FrameTable::acquire(FrameClass& frame_class, UseAhead use_ahead, bool may_create) noexcept {
     Frame* const frame = find_or_create(frame_class, use_ahead, may_create);
     if (frame == nullptr) return nullptr;

@@ -42,7 +42,8 @@ public:
     // The budget is for frames, their descriptors and the tables of regions.
     // `inherited`: children of fork go on with it.
     FrameTable(uint64_t budget_bytes, Replacement replacement, bool inherited = false)
-        : budget_bytes_(budget_bytes),
+        : given_budget_bytes_(budget_bytes),
+          budget_bytes_(budget_bytes),
           adopted_tables_max_(budget_bytes / 4),
           replacement_(replacement),
           inherited_(inherited) {}
@@ -200,6 +201,13 @@ public:
     bool charge_pinned(uint64_t bytes) noexcept;
     void refund_pinned(uint64_t bytes) noexcept;
     uint64_t pinned_bytes() noexcept;
+    // The same of what stays in memory whatever the budget is, as nobody can do without it.  Where
+    // too little would remain for everything else, which would wait for ever, the budget is
+    // exceeded; true: by more than before.
+    bool charge_kept(uint64_t bytes) noexcept;
+    void refund_kept(uint64_t bytes) noexcept;
+    // Whether so much more can be kept within the budget.
+    bool has_room_for_kept(uint64_t bytes) noexcept;
 
     // Returns when every thread that was inside a method when it was called has left it.
     void wait_for_others() noexcept { const sys::LockGuard guard(lock_); }
@@ -249,9 +257,13 @@ private:
     void rebalance() noexcept HANARE_REQUIRES(lock_);
     void test_protected() noexcept HANARE_REQUIRES(lock_);
     uint64_t floor_bytes() const noexcept HANARE_REQUIRES(lock_);
+    uint64_t floor_beside_kept() const noexcept HANARE_REQUIRES(lock_);
+    void adapt_budget() noexcept HANARE_REQUIRES(lock_);
+    uint64_t places_per_frame() const;
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
-    uint64_t budget_bytes_;  // changed under lock_ (set_budget)
+    uint64_t given_budget_bytes_;
+    uint64_t budget_bytes_;  // changed under lock_: that, or what has to be in memory
     const uint64_t adopted_tables_max_;
     const Replacement replacement_;
     const bool inherited_;
@@ -262,6 +274,7 @@ private:
     uint64_t adopted_table_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    uint64_t kept_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in it (charge_kept)
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
     uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
     uint64_t given_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // by acquire() and reserve(), in all

@@ -369,6 +369,7 @@ private:
     hanare_status engine_failed(int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
+    void say_more_is_kept() noexcept;
     void note_begun(uint64_t bytes) noexcept;
     // Engines that copy need no pages before a block leaves.
     bool populates_ahead() const noexcept { return works_ahead_ && !engine_.copies(); }
@@ -430,6 +431,7 @@ private:
     std::atomic<uint32_t> failed_writes_{0};  // of sets
     std::atomic<hanare_status> write_failure_{HANARE_STATUS_OK};  // the last one's
     std::atomic<uint32_t> hidden_beside_{0};  // since the last block left beside a read
+    std::atomic<bool> has_said_more_is_kept_{false};
     std::atomic<bool> beside_failed_{false};  // the last eviction of the kind
     BufferPool copies_;                       // of parts from one place in the store to another
     Leftovers leftovers_;
