@@ -20,6 +20,7 @@ namespace hanare::lease {
 inline constexpr uint16_t kMessageVersion = 1;
 // Extents are multiples of this, and begin at such addresses: a block lies in one extent.
 inline constexpr uint64_t kExtentAlignmentBytes = uint64_t{4} << 20;
+inline constexpr size_t kExtentsMax = 256;  // of a lease
 inline constexpr size_t kClientNameBytes = 32;
 inline constexpr size_t kTenantNameBytes = 16;
 

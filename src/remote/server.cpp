@@ -146,7 +146,7 @@ hanare_status Server::grow(uint64_t end) noexcept {
 
 // Several threads may have asked.  False: the server talks nonsense.
 bool Server::take(const lease::Extent& extent, size_t number) noexcept {
-    if (number >= kExtentsMax || extent.bytes == 0 ||
+    if (number >= lease::kExtentsMax || extent.bytes == 0 ||
         extent.bytes % lease::kExtentAlignmentBytes != 0 || extent.bytes > UINT64_MAX / 4) {
         return false;
     }

@@ -114,8 +114,6 @@ public:
     void become_child() noexcept;
 
 private:
-    static constexpr size_t kExtentsMax = 256;
-
     Server(const Settings& settings, std::unique_ptr<ChildConnector> children);
     Result<void> open_lease(const std::string& client);
     hanare_status join(fabric::TcpLink& link, uint32_t row) noexcept;
@@ -141,7 +139,7 @@ private:
         uint64_t end = 0;
         fabric::Capability capability;
     };
-    std::array<Piece, kExtentsMax> pieces_;
+    std::array<Piece, lease::kExtentsMax> pieces_;
     std::atomic<size_t> piece_count_{0};
     std::atomic<uint64_t> bytes_{0};
     sys::RankedLock lock_{sys::LockRank::kLeaf};  // who makes them more

@@ -14,12 +14,18 @@
 namespace hanare::server {
 
 struct GrowthCase {
-    uint64_t wanted_bytes = 0;  // to have in total
-    uint64_t leased_bytes = 0;  // that it has; less
-    uint64_t quota_bytes = 0;   // that it may have in total
-    uint64_t total_bytes = 0;   // of the server
+    uint64_t wanted_bytes = 0;       // to have in total
+    uint64_t leased_bytes = 0;       // that it has; less
+    uint64_t quota_bytes = 0;        // that it may have in total
+    uint64_t tenant_left_bytes = 0;  // that all leases of its tenant may still get; whole extents
+    size_t extents = 0;              // that it has
+    size_t regions = 0;              // that all leases have
     Arena::Room room = {};
 };
+// A lease grows by more than it asks for: both it and the server have few extents, and clients that
+// ask slot by slot would use them up long before the memory.  How much more is a part of what is
+// left, so that the last memory goes by small steps to whoever asks, and a part of what the lease
+// has, so that little is leased in vain; only where extents become scarce, more.
 struct Growth {
     hanare_status status = HANARE_STATUS_OK;  // STORE_FULL; BUSY: enough when it is wiped
     uint64_t least_bytes = 0;                 // what is missing

@@ -17,22 +17,41 @@ namespace hanare::server {
 namespace {
 
 TEST_F(LeaseTableTest, GrowsByMoreThanAskedForWhereThereIsPlenty) {
-    open(8 * kGiB);
+    open(64 * kGiB);
     const lease::LeaseId id = opened(1);
+    // Of so much a thousand leases could each have it.
     EXPECT_EQ(grow(id, 1).answer.leased_bytes, 64 * kMiB);
     EXPECT_EQ(grow(id, 64 * kMiB).answer.leased_bytes, 64 * kMiB);
-    EXPECT_EQ(grow(id, 64 * kMiB + 1).answer.leased_bytes, 128 * kMiB);
+    EXPECT_EQ(grow(id, 64 * kMiB + 1).answer.leased_bytes, 124 * kMiB);
     EXPECT_EQ(grow(id, kGiB + 1).answer.leased_bytes, kGiB + kUnit);
     // A quarter of what it has.
     EXPECT_EQ(grow(id, kGiB + 2 * kUnit).answer.leased_bytes, 1284 * kMiB);
-    // Of the last eighth as asked for.
-    EXPECT_EQ(grow(id, 6 * kGiB).answer.leased_bytes, 6 * kGiB);
-    EXPECT_EQ(grow(id, 6 * kGiB + 1).answer.leased_bytes, 6 * kGiB + kUnit);
-    EXPECT_EQ(grow(id, 8 * kGiB).answer.leased_bytes, 8 * kGiB);
+    EXPECT_EQ(grow(id, 32 * kGiB).answer.leased_bytes, 32 * kGiB);
+    // An eighth of what there is.
+    EXPECT_EQ(grow(id, 32 * kGiB + 1).answer.leased_bytes, 36 * kGiB);
+    EXPECT_EQ(grow(id, 64 * kGiB - 48 * kMiB).answer.leased_bytes, 64 * kGiB - 48 * kMiB);
+    EXPECT_EQ(grow(id, 64 * kGiB - 48 * kMiB + 1).answer.leased_bytes, 64 * kGiB - 44 * kMiB);
+    EXPECT_EQ(grow(id, 64 * kGiB).answer.leased_bytes, 64 * kGiB);
+}
+
+// And knows no more than what it asks for next.
+TEST_F(LeaseTableTest, OneClientHasAllOfItByPiecesOf4MiB) {
+    for (const uint64_t bytes : {8 * kGiB, 64 * kGiB, 1024 * kGiB}) {
+        open(bytes);
+        const lease::LeaseId id = opened(1);
+        uint64_t leased = 0;
+        while (leased < bytes) {
+            const Reply reply = grow(id, leased + kUnit);
+            ASSERT_EQ(reply.status, HANARE_STATUS_OK)
+                << leased / kMiB << " of " << bytes / kMiB << " MiB";
+            leased = reply.answer.leased_bytes;
+        }
+        EXPECT_EQ(grow(id, bytes + 1).status, HANARE_STATUS_STORE_FULL);
+    }
 }
 
 TEST_F(LeaseTableTest, NeverByMoreThanTheQuota) {
-    open(8 * kGiB, {.quota_bytes = 68 * kMiB});
+    open(64 * kGiB, {.quota_bytes = 68 * kMiB});
     const lease::LeaseId id = opened(1);
     EXPECT_EQ(grow(id, 1).answer.leased_bytes, 64 * kMiB);
     EXPECT_EQ(grow(id, 64 * kMiB + 1).answer.leased_bytes, 68 * kMiB);
@@ -55,25 +74,25 @@ TEST_F(LeaseTableTest, BusyWhereWipingWouldDo) {
 }
 
 TEST(Growth, CasesAtTheEdges) {
-    const auto growth = [](uint64_t wanted, uint64_t leased, uint64_t quota, uint64_t total,
-                           uint64_t free, uint64_t unwiped) {
+    const auto growth = [](uint64_t wanted, uint64_t leased, uint64_t quota, uint64_t free,
+                           uint64_t unwiped, uint64_t tenant_left = UINT64_MAX) {
         return growth_of(
             {.wanted_bytes = wanted,
              .leased_bytes = leased,
              .quota_bytes = quota,
-             .total_bytes = total,
+             .tenant_left_bytes = tenant_left,
              .room = {.free_bytes = free, .largest_bytes = free, .unwiped_bytes = unwiped}});
     };
-    // An eighth is left, exactly.
-    EXPECT_EQ(growth(1, 0, UINT64_MAX, kGiB, 192 * kMiB, 0).best_bytes, 64 * kMiB);
-    EXPECT_EQ(growth(1, 0, UINT64_MAX, kGiB, 188 * kMiB, 0).best_bytes, kUnit);
-    EXPECT_EQ(growth(kUnit, 0, kUnit, kGiB, kGiB, 0).best_bytes, kUnit);
-    EXPECT_EQ(growth(kUnit, 0, kUnit - 1, kGiB, kGiB, 0).status, HANARE_STATUS_STORE_FULL);
-    EXPECT_EQ(growth(UINT64_MAX, 0, UINT64_MAX, kGiB, kGiB, kGiB).status, HANARE_STATUS_STORE_FULL);
-    EXPECT_EQ(growth(2 * kUnit, 0, UINT64_MAX, kGiB, kUnit, kUnit).status, HANARE_STATUS_BUSY);
-    EXPECT_EQ(growth(2 * kUnit + 1, 0, UINT64_MAX, kGiB, kUnit, kUnit).status,
-              HANARE_STATUS_STORE_FULL);
-    EXPECT_EQ(growth(2 * kUnit, kUnit, UINT64_MAX, 4 * kUnit, kUnit, 0).least_bytes, kUnit);
+    EXPECT_EQ(growth(kUnit, 0, kUnit, 64 * kGiB, 0).best_bytes, kUnit);
+    EXPECT_EQ(growth(kUnit, 0, kUnit - 1, kGiB, 0).status, HANARE_STATUS_STORE_FULL);
+    EXPECT_EQ(growth(UINT64_MAX, 0, UINT64_MAX, kGiB, kGiB).status, HANARE_STATUS_STORE_FULL);
+    EXPECT_EQ(growth(2 * kUnit, 0, UINT64_MAX, kUnit, kUnit).status, HANARE_STATUS_BUSY);
+    EXPECT_EQ(growth(2 * kUnit + 1, 0, UINT64_MAX, kUnit, kUnit).status, HANARE_STATUS_STORE_FULL);
+    EXPECT_EQ(growth(2 * kUnit, kUnit, UINT64_MAX, kUnit, 0).least_bytes, kUnit);
+    EXPECT_EQ(growth(kUnit + 1, 0, UINT64_MAX, kGiB, 0, kUnit).status, HANARE_STATUS_STORE_FULL);
+    EXPECT_EQ(growth(kUnit, 0, UINT64_MAX, kGiB, 0, kUnit).best_bytes, kUnit);
+    // A part of what the tenant may still have.
+    EXPECT_EQ(growth(kGiB + 1, kGiB, UINT64_MAX, 64 * kGiB, 0, kGiB).best_bytes, 128 * kMiB);
 }
 
 // ---- fragments
@@ -126,7 +145,7 @@ protected:
 };
 
 TEST_F(FragmentsTest, ALeaseHasNoMoreThanItMay) {
-    constexpr size_t kMost = LeaseTable::kExtentsMax;
+    constexpr size_t kMost = lease::kExtentsMax;
     open_with(kMost + 44);
     const lease::LeaseId id = opened(1);
     EXPECT_EQ(grow(id, (kMost + 1) * kUnit).status, HANARE_STATUS_LIMIT);

@@ -205,14 +205,18 @@ hanare_status LeaseTable::grow(Lease& lease, uint64_t wanted_bytes) {
     if (is_draining_) return HANARE_STATUS_STORE_FULL;
     const Growth growth = growth_of({.wanted_bytes = wanted_bytes,
                                      .leased_bytes = lease.bytes,
-                                     .quota_bytes = lease.bytes + allowance_of(lease),
-                                     .total_bytes = arena_.total_bytes(),
+                                     .quota_bytes = quota_bytes_,
+                                     .tenant_left_bytes = tenant_left_bytes(lease),
+                                     .extents = lease.extents.size(),
+                                     .regions = extents_,
                                      .room = arena_.room()});
     if (growth.status != HANARE_STATUS_OK) return growth.status;
     NewPieces pieces(arena_, regions_);
-    const hanare_status status = pieces.get(growth, kExtentsMax - lease.extents.size());
+    const hanare_status status = pieces.get(growth, lease::kExtentsMax - lease.extents.size());
     if (status != HANARE_STATUS_OK) return status;
+    const size_t extents = lease.extents.size();
     const uint64_t bytes = pieces.move_to(lease.extents);
+    extents_ += lease.extents.size() - extents;
     lease.bytes += bytes;
     leased_bytes_ += bytes;
     leased_by_[lease.tenant] += bytes;
@@ -297,6 +301,7 @@ void LeaseTable::end(Leases::iterator lease) noexcept {
         (void)regions_.conceal(piece.capability.region);
         arena_.give_back(piece.memory);
     }
+    extents_ -= lease->second.extents.size();
     leased_bytes_ -= lease->second.bytes;
     leased_by_[lease->second.tenant] -= lease->second.bytes;
     has_told_ = false;
@@ -333,9 +338,12 @@ size_t LeaseTable::tenant_of(uint64_t caller) const noexcept {
     return found == tenant_of_.end() ? 0 : found->second;
 }
 
+uint64_t LeaseTable::tenant_left_bytes(const Lease& lease) const noexcept {
+    return tenants_[lease.tenant].quota_bytes - leased_by_[lease.tenant];
+}
+
 uint64_t LeaseTable::allowance_of(const Lease& lease) const noexcept {
-    return std::min(quota_bytes_ - lease.bytes,
-                    tenants_[lease.tenant].quota_bytes - leased_by_[lease.tenant]);
+    return std::min(quota_bytes_ - lease.bytes, tenant_left_bytes(lease));
 }
 
 void LeaseTable::drain() noexcept {
@@ -361,7 +369,7 @@ lease::Answer LeaseTable::any_answer() const {
 }
 
 lease::Answer LeaseTable::answer_about(const Lease& lease) const {
-    const bool may_grow = !is_draining_ && lease.extents.size() < kExtentsMax;
+    const bool may_grow = !is_draining_ && lease.extents.size() < lease::kExtentsMax;
     lease::Answer answer = any_answer();
     answer.leased_bytes = lease.bytes;
     if (may_grow) answer.free_bytes = std::min(arena_.free_bytes(), allowance_of(lease));

@@ -28,7 +28,6 @@ namespace hanare::server {
 class LeaseTable : public fabric::CallHandler {
 public:
     // Nobody gets more, whatever the settings.
-    static constexpr size_t kExtentsMax = 256;             // of a lease
     static constexpr size_t kLeasesPerConnectionMax = 64;  // that it keeps
     static constexpr size_t kMemberConnectionsMax = 512;   // of a lease
 
@@ -124,7 +123,8 @@ private:
     Leases::iterator find(const lease::LeaseId& id, size_t tenant) noexcept HANARE_REQUIRES(lock_);
     size_t leases_of(size_t tenant) const noexcept HANARE_REQUIRES(lock_);
     size_t tenant_of(uint64_t caller) const noexcept HANARE_REQUIRES(lock_);
-    // How much more the lease may get, whatever there is.
+    // How much more may be leased, whatever there is.
+    uint64_t tenant_left_bytes(const Lease& lease) const noexcept HANARE_REQUIRES(lock_);
     uint64_t allowance_of(const Lease& lease) const noexcept HANARE_REQUIRES(lock_);
 
     lease::Answer any_answer() const HANARE_REQUIRES(lock_);
@@ -154,6 +154,7 @@ private:
     bool is_draining_ HANARE_GUARDED_BY(lock_) = false;
     bool has_told_ HANARE_GUARDED_BY(lock_) = false;  // that there are no more leases
     uint64_t leased_bytes_ HANARE_GUARDED_BY(lock_) = 0;
+    size_t extents_ HANARE_GUARDED_BY(lock_) = 0;  // of all leases
     uint64_t leases_opened_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t leases_ended_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t leases_abandoned_ HANARE_GUARDED_BY(lock_) = 0;

@@ -99,7 +99,7 @@ TEST_F(LeaseTableTest, IsKeptByTheConnectionsThatJoined) {
     EXPECT_EQ(table->status().leases.size(), 0u);
     EXPECT_EQ(table->status().leases_abandoned, 1u);
     EXPECT_EQ(table->status().leases_ended, 0u);
-    EXPECT_EQ(table->status().unwiped_bytes, 64 * kMiB);
+    EXPECT_EQ(table->status().unwiped_bytes, kUnit);
 }
 
 TEST_F(LeaseTableTest, EndsWithTheTable) {
@@ -107,7 +107,7 @@ TEST_F(LeaseTableTest, EndsWithTheTable) {
     const auto extents = grow(opened(1), kUnit).extents;
     table.reset();
     EXPECT_EQ(enter(extents), HANARE_STATUS_BAD_KEY);
-    EXPECT_EQ(arena->unwiped_bytes(), 64 * kMiB);
+    EXPECT_EQ(arena->unwiped_bytes(), kUnit);
 }
 
 TEST_F(LeaseTableTest, NobodySeesWhatAnotherHad) {
