@@ -147,7 +147,7 @@ hanare_status Server::grow(uint64_t end) noexcept {
 // Several threads may have asked.  False: the server talks nonsense.
 bool Server::take(const lease::Extent& extent, size_t number) noexcept {
     if (number >= lease::kExtentsMax || extent.bytes == 0 ||
-        extent.bytes % lease::kExtentAlignmentBytes != 0 || extent.bytes > UINT64_MAX / 4) {
+        extent.bytes % lease::kExtentAlignmentBytes != 0) {
         return false;
     }
     const sys::SignalBlock no_signals;
@@ -156,6 +156,7 @@ bool Server::take(const lease::Extent& extent, size_t number) noexcept {
     if (number > known) return false;
     if (number < known) return true;
     const uint64_t begin = bytes_.load(std::memory_order_relaxed);
+    if (extent.bytes > total_bytes_ - begin) return false;
     pieces_[known] = {begin, begin + extent.bytes, extent.capability};
     piece_count_.store(known + 1, std::memory_order_release);
     bytes_.store(begin + extent.bytes, std::memory_order_release);
