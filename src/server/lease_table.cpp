@@ -304,7 +304,6 @@ void LeaseTable::end(Leases::iterator lease) noexcept {
     extents_ -= lease->second.extents.size();
     leased_bytes_ -= lease->second.bytes;
     leased_by_[lease->second.tenant] -= lease->second.bytes;
-    has_told_ = false;
     leases_.erase(lease);
 }
 

@@ -152,7 +152,7 @@ private:
     std::unordered_map<uint64_t, size_t> tenant_of_ HANARE_GUARDED_BY(lock_);
     std::vector<uint64_t> leased_by_ HANARE_GUARDED_BY(lock_);  // each tenant
     bool is_draining_ HANARE_GUARDED_BY(lock_) = false;
-    bool has_told_ HANARE_GUARDED_BY(lock_) = false;  // that there are no more leases
+    bool has_told_ HANARE_GUARDED_BY(lock_) = false;  // that there are no more leases, ever
     uint64_t leased_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     size_t extents_ HANARE_GUARDED_BY(lock_) = 0;  // of all leases
     uint64_t leases_opened_ HANARE_GUARDED_BY(lock_) = 0;

@@ -232,6 +232,20 @@ TEST_F(LeaseTableTest, ThereAreLimitsOfLeases) {
     EXPECT_EQ(table->status().refusals, 4u);
 }
 
+// However often somebody goes and another comes.
+TEST_F(LeaseTableTest, TellsOnceThatThereAreNoMoreLeases) {
+    open(kGiB, {.leases_max = 2});
+    opened(1);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+        const lease::LeaseId other = opened(2);
+        EXPECT_EQ(ask(3, {.what = Ask::kOpen, .lease = {}}).status, HANARE_STATUS_LIMIT);
+        EXPECT_EQ(end(other), HANARE_STATUS_OK);
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+}
+
 // Secrets 1 and 2 are tenants', 0 is whose server it is.
 TEST_F(LeaseTableTest, TenantsSeeTheirOwn) {
     open(kGiB, {.tenants = {{.name = "a", .quota_bytes = 5 * kUnit + 1},
