@@ -17,7 +17,8 @@ namespace hanare::remote {
 namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
-// Other processes of the program may be served before, each with a connection to be made.
+// Other processes of the program may be served before, each with a connection to be made; a server
+// that does not answer holds them up once (BrokerService).
 constexpr int kTimeouts = 4;
 
 std::unexpected<Error> broker_gone(int error) {

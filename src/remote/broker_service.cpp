@@ -16,6 +16,7 @@
 #include "fabric/tcp_link.hpp"
 #include "remote/broker_messages.hpp"
 #include "remote/server_connection.hpp"
+#include "sys/clock.hpp"
 #include "sys/descriptor_passing.hpp"
 #include "sys/event.hpp"
 #include "sys/futex.hpp"
@@ -72,7 +73,8 @@ struct BrokerService::State {
     void end_line(uint32_t number);
     void hear(uint32_t number);
     bool answer(int line, const BrokerQuestion& question);
-    Result<fabric::TcpLink::Connected> connect(const BrokerQuestion& question) const;
+    Result<fabric::TcpLink::Connected> connect(const BrokerQuestion& question);
+    Result<fabric::TcpLink::Connected> try_to_connect(const BrokerQuestion& question) const;
 
     const Settings settings;
     std::string token;
@@ -81,6 +83,12 @@ struct BrokerService::State {
     sys::EventFd end;
     sys::ReadySet ready;
     std::map<uint32_t, Line> lines;  // by age
+    // Servers that could not be connected to, by host and port: until then they are not tried.
+    struct Failure {
+        uint64_t end_ns = 0;
+        Error error;
+    };
+    std::map<std::pair<std::string, uint16_t>, Failure> failures;
     uint32_t next_line = kFirstLine;
     std::thread thread;
 };
@@ -170,10 +178,30 @@ void BrokerService::State::hear(uint32_t number) {
     const bool is_good = got == sizeof question && question.version == kBrokerVersion &&
                          are_equal(question.token, token) && question.host.back() == '\0';
     line->second.is_known = is_good;
-    if (!is_good || !answer(line->second.socket.number(), question)) end_line(number);
+    // Who has given up needs no connection, and others wait.
+    const bool is_wanted = is_good && !sys::is_abandoned(line->second.socket);
+    if (!is_wanted || !answer(line->second.socket.number(), question)) end_line(number);
 }
 
-Result<fabric::TcpLink::Connected> BrokerService::State::connect(
+// All programs wait while a server is tried.  One that does not answer holds them up once: who asks
+// for it next is refused at once, for as long as that has taken, so that the others have at least
+// half of the time, and one that is well again is not refused for longer.
+Result<fabric::TcpLink::Connected> BrokerService::State::connect(const BrokerQuestion& question) {
+    const std::pair server(std::string(question.host.data()), question.port);
+    const uint64_t begin_ns = sys::now_ns();
+    std::erase_if(failures, [&](const auto& each) { return each.second.end_ns <= begin_ns; });
+    if (const auto failure = failures.find(server); failure != failures.end()) {
+        return std::unexpected(failure->second.error);
+    }
+    auto connected = try_to_connect(question);
+    if (!connected) {
+        const uint64_t now_ns = sys::now_ns();
+        failures[server] = {.end_ns = now_ns + (now_ns - begin_ns), .error = connected.error()};
+    }
+    return connected;
+}
+
+Result<fabric::TcpLink::Connected> BrokerService::State::try_to_connect(
     const BrokerQuestion& question) const {
     HANARE_TRY_ASSIGN(const std::string host, sys::look_up_host(question.host.data()));
     return connect_to_server({.host = host,

@@ -156,6 +156,11 @@ ptrdiff_t send_some(const FileDescriptor& socket, std::string_view text) noexcep
 
 void end_sending(const FileDescriptor& socket) noexcept { shutdown(socket.number(), SHUT_WR); }
 
+bool is_abandoned(const FileDescriptor& socket) noexcept {
+    pollfd state = {.fd = socket.number(), .events = 0, .revents = 0};
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) != 0;
+}
+
 ptrdiff_t receive_some(const FileDescriptor& socket, char* text, size_t bytes) noexcept {
     const ssize_t got = recv(socket.number(), text, bytes, 0);
     if (got < 0 && errno == EINTR) errno = EAGAIN;

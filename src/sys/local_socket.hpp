@@ -52,6 +52,9 @@ ptrdiff_t send_some(const FileDescriptor& socket, std::string_view text) noexcep
 // The other side sees that this one has closed; what it sends still comes.
 void end_sending(const FileDescriptor& socket) noexcept;
 
+// Whether the other side has closed, whatever it has sent before.
+bool is_abandoned(const FileDescriptor& socket) noexcept;
+
 // As much as is there.  Nothing yet: -1 and EAGAIN in errno; 0: the other side has closed.
 ptrdiff_t receive_some(const FileDescriptor& socket, char* text, size_t bytes) noexcept;
 

@@ -36,9 +36,11 @@ void converse(const FileDescriptor& listener, const std::string& address) {
     ASSERT_TRUE(wait_for(server));
     EXPECT_EQ(receive_some(server, text, sizeof text), 8);
     EXPECT_EQ(send_some(server, "answer"), 6);
+    EXPECT_FALSE(is_abandoned(*client));
     EXPECT_FALSE(read_answer(*client, 100, 1));  // not at its end yet
     EXPECT_EQ(send_some(server, " and more"), 9);
     server.close();
+    EXPECT_TRUE(is_abandoned(*client));
     const auto answer = read_answer(*client, 100, kPatience_ms);
     ASSERT_TRUE(answer) << answer.error().text;
     EXPECT_EQ(*answer, " and more");

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Connections that another process makes (remote/broker_service.hpp), to a real server.
+#include <arpa/inet.h>
 #include <csignal>
 #include <memory>
+#include <netinet/in.h>
 #include <string>
+#include <sys/socket.h>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -15,6 +19,9 @@
 #include "remote/server_process.hpp"
 #include "server/memory_server.hpp"
 #include "sys/clock.hpp"
+#include "sys/descriptor_passing.hpp"
+#include "sys/event.hpp"
+#include "sys/local_socket.hpp"
 
 namespace hanare::remote {
 namespace {
@@ -127,6 +134,105 @@ TEST(Broker, ALateAnswerIsNotTheLast) {
     server.send(SIGCONT);
     const uint64_t end_ns = sys::now_ns() + 20'000'000'000;
     while (!broker->connect(0)) ASSERT_LT(sys::now_ns(), end_ns);
+}
+
+// ---- servers that do not answer
+
+// Its port is open and nobody is there.
+class SilentServer {
+public:
+    SilentServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+        sockaddr_in address = {};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        auto* const name = reinterpret_cast<sockaddr*>(&address);
+        socklen_t bytes = sizeof address;
+        EXPECT_EQ(bind(listener_.number(), name, bytes), 0);
+        EXPECT_EQ(listen(listener_.number(), 100), 0);
+        EXPECT_EQ(getsockname(listener_.number(), name, &bytes), 0);
+        port_ = ntohs(address.sin_port);
+    }
+    uint16_t port() const { return port_; }
+    // Since the last time.
+    size_t connections() const {
+        size_t count = 0;
+        while (sys::FileDescriptor(accept(listener_.number(), nullptr, nullptr)).is_open()) ++count;
+        return count;
+    }
+
+private:
+    sys::FileDescriptor listener_;
+    uint16_t port_ = 0;
+};
+
+// Asks a broker without waiting for the answer.
+class Asker {
+public:
+    Asker(const BrokerService& service, uint16_t port) {
+        const std::string& place = service.place();
+        line_ = sys::connect_local(place.substr(0, place.find(' '))).value();
+        BrokerQuestion question;
+        place.copy(question.token.data(), question.token.size(), place.rfind(' ') + 1);
+        std::string("127.0.0.1").copy(question.host.data(), question.host.size());
+        question.port = port;
+        EXPECT_EQ(sys::send_message(line_.number(), std::as_bytes(std::span(&question, 1))), 0);
+    }
+    hanare_status answer() {
+        BrokerAnswer answer;
+        sys::FileDescriptor file;
+        sys::wait_until_readable(line_.number(), -1, 60'000);
+        const ptrdiff_t got = sys::receive_message(
+            line_.number(), std::as_writable_bytes(std::span(&answer, 1)), std::span(&file, 1));
+        EXPECT_EQ(got, static_cast<ptrdiff_t>(sizeof answer));
+        return static_cast<hanare_status>(answer.status);
+    }
+
+private:
+    sys::FileDescriptor line_;
+};
+
+class SilentServerTest : public testing::Test {
+protected:
+    const fabric::Secret secret = fabric::Secret::make().value();
+    const SilentServer silent;
+    std::unique_ptr<server::MemoryServer> server =
+        server::MemoryServer::open({.memory_bytes = 64 * kMiB, .secret = secret}).value();
+    std::unique_ptr<BrokerService> service =
+        BrokerService::open({.secret = secret, .timeout_ms = 1000}).value();
+};
+
+// All have asked before the first is served.
+TEST_F(SilentServerTest, HoldsTheOthersUpOnce) {
+    ASSERT_TRUE(server->start());
+    std::vector<std::unique_ptr<Asker>> unlucky;
+    for (int i = 0; i < 6; ++i) {
+        unlucky.push_back(std::make_unique<Asker>(*service, silent.port()));
+    }
+    Asker lucky(*service, server->port());
+    ASSERT_TRUE(service->start());
+    EXPECT_EQ(lucky.answer(), HANARE_STATUS_OK);
+    for (const auto& each : unlucky) EXPECT_EQ(each->answer(), HANARE_STATUS_TIMEOUT);
+    EXPECT_EQ(silent.connections(), 1u);
+}
+
+TEST_F(SilentServerTest, IsNotTriedForThoseWhoHaveGivenUp) {
+    ASSERT_TRUE(server->start());
+    for (int i = 0; i < 6; ++i) Asker(*service, silent.port());
+    Asker lucky(*service, server->port());
+    ASSERT_TRUE(service->start());
+    EXPECT_EQ(lucky.answer(), HANARE_STATUS_OK);
+    EXPECT_EQ(silent.connections(), 0u);
+}
+
+TEST_F(SilentServerTest, IsTriedAgain) {
+    ASSERT_TRUE(service->start());
+    EXPECT_EQ(Asker(*service, silent.port()).answer(), HANARE_STATUS_TIMEOUT);
+    EXPECT_EQ(silent.connections(), 1u);
+    const uint64_t end_ns = sys::now_ns() + 60'000'000'000;
+    do {
+        EXPECT_EQ(Asker(*service, silent.port()).answer(), HANARE_STATUS_TIMEOUT);
+        ASSERT_LT(sys::now_ns(), end_ns);
+    } while (silent.connections() == 0);
 }
 
 TEST_P(BrokerTest, IsMissedWhenItIsGone) {
