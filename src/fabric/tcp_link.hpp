@@ -90,8 +90,14 @@ public:
         transport_->abandon_in_child();
         nudge_.close();
     }
-    // Bytes that have gone or come, ever: whether the peer does something.  Any thread.
-    uint64_t moved_bytes() const noexcept { return moved_bytes_.load(std::memory_order_relaxed); }
+    // Ever: whether the peer does something.  Any thread.
+    struct Progress {
+        uint64_t bytes = 0;     // that have gone or come
+        uint64_t requests = 0;  // that were sent, and that were answered
+    };
+    Progress progress() const noexcept {
+        return {moved_bytes_.load(std::memory_order_relaxed), sent_.load() + answered_.load()};
+    }
     // Whether everything that this thread has posted has taken effect, and what it knows others to
     // have posted.
     bool is_idle() const noexcept {

@@ -114,7 +114,7 @@ store::IoRequest* Flights::take() noexcept {
 
 void Flights::check_progress() noexcept {
     Server& server = store_.server();
-    if (silence_.is_longer_than(server.timeout_ns(), link_.moved_bytes(), sys::now_ns())) {
+    if (silence_.is_longer_than(server.timeout_ns(), link_.progress(), sys::now_ns())) {
         server.note_failure(HANARE_STATUS_TIMEOUT);
     }
 }

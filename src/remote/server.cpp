@@ -110,7 +110,7 @@ hanare_status Server::wait(Use use, fabric::Operation& operation) noexcept {
     fabric::TcpLink& connection = link(use);
     Silence silence;
     while (!connection.wait_until(operation, sys::now_ns() + Silence::kSlice_ns)) {
-        if (silence.is_longer_than(timeout_ns(), connection.moved_bytes(), sys::now_ns())) {
+        if (silence.is_longer_than(timeout_ns(), connection.progress(), sys::now_ns())) {
             note_failure(HANARE_STATUS_TIMEOUT);
         }
     }
