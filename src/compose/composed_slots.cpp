@@ -210,7 +210,11 @@ void ComposedStore::finish_fork() noexcept {
 void ComposedStore::become_child() noexcept {
     row_ = childs_row_;
     for (uint32_t number = 0; number < members_.count(); ++number) {
-        if ((forking_ >> number & 1) != 0) members_[number].store().become_child();
+        if ((forking_ >> number & 1) != 0) {
+            members_[number].store().become_child();
+        } else {
+            members_[number].leave_to_parent();
+        }
     }
     forking_ = 0;
 }

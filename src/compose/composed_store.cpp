@@ -105,12 +105,13 @@ Result<uint64_t> ComposedStore::reserve(uint64_t bytes) {
     uint64_t full = 0;
     const uint64_t first = *offset / group_bytes;
     const uint64_t last = first + extent_bytes / group_bytes;
+    // Before, since groups with parity keep what they have got where there is no room for all.
+    healer_.note_groups(last);
     for (uint64_t number = first; number < last; ++number) {
         if (give_chunks(groups_.group(number), full)) continue;
         release(*offset, bytes);
         return no_room(bytes);
     }
-    healer_.note_groups(last);
     return *offset;
 }
 
@@ -208,6 +209,13 @@ std::string ComposedStore::describe() const {
             return "parity " + std::to_string(layout_.data) + "+1 of " + members_.names();
     }
     return "in order " + members_.names();
+}
+
+void ComposedStore::give_up() noexcept {
+    healer_.stop();
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        if (members_[number].state() != Member::State::kGone) members_[number].give_up();
+    }
 }
 
 void ComposedStore::abandon_in_child() noexcept {

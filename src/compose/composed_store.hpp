@@ -70,6 +70,7 @@ public:
         return open_member_ && healer_.ask_to_add(spec);
     }
     const char* added() const noexcept override { return healer_.added(); }
+    void give_up() noexcept override;
     void abandon_in_child() noexcept override;
 
     // One more store, filled after all others; what has lost its redundancy gets it back there.

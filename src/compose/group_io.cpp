@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include "compose/exclusive_or.hpp"
 #include "sys/signal.hpp"
@@ -16,13 +17,17 @@ using store::IoKind;
 // Reads of copies take turns so far apart.
 constexpr uint64_t kTurnBytes = 256 * kKiB;
 
+bool has_failed(const Piece& piece) { return piece.request.status != HANARE_STATUS_OK; }
+
 }  // namespace
 
 Member* GroupIo::member_of(const Group& group, uint32_t role) const noexcept {
     const auto place = group.place(role);
     if (!place) return nullptr;
     Member& member = members_[place->member];
-    return member.is_lost() ? nullptr : &member;
+    // Of one that is gone groups have no chunks, but may be given places for a moment.
+    const bool is_gone = layout_.spares() != 0 && !member.is_used();
+    return member.is_lost() || is_gone ? nullptr : &member;
 }
 
 hanare_status GroupIo::note(Member& member, hanare_status status) noexcept {
@@ -45,13 +50,10 @@ Piece GroupIo::piece_of(const Group& group, uint32_t role, IoKind kind, uint64_t
     return piece;
 }
 
-// How many have failed.  Where that is all of them, it may be this process that cannot (a limit of
-// file sizes, a full disk): members that are well are kept.
-uint32_t GroupIo::carry_out(Lane& lane, std::span<Piece> pieces) noexcept {
+// How many have failed.  Where that is all of them, it may be this process that cannot: members
+// that are well are kept.
+uint32_t GroupIo::read_pieces(Lane& lane, std::span<Piece> pieces) noexcept {
     lane.carry_out(pieces);
-    const auto has_failed = [](const Piece& piece) {
-        return piece.request.status != HANARE_STATUS_OK;
-    };
     const auto failed = static_cast<uint32_t>(std::ranges::count_if(pieces, has_failed));
     const bool is_all = failed == pieces.size() && failed > 1;
     for (const Piece& piece : pieces) {
@@ -59,6 +61,42 @@ uint32_t GroupIo::carry_out(Lane& lane, std::span<Piece> pieces) noexcept {
         note(*piece.member, piece.request.status);
     }
     return failed;
+}
+
+// Of one group, `needed` of which have to be there afterwards.  A member that has failed has what
+// was there before: the write is not done unless it is lost for that.  Where too many fail to do
+// without them, it may be this process that cannot (a limit of file sizes, a full disk): members
+// that are well are kept.
+hanare_status GroupIo::write_pieces(Lane& lane, std::span<Piece> pieces, size_t needed) noexcept {
+    lane.carry_out(pieces);
+    const auto failed = static_cast<size_t>(std::ranges::count_if(pieces, has_failed));
+    const bool is_in_vain = pieces.size() - failed < needed;
+    hanare_status first = HANARE_STATUS_STORE_IO;
+    bool is_one_kept = false;
+    for (const Piece& piece : std::views::reverse(pieces)) {
+        if (!has_failed(piece)) continue;
+        first = piece.request.status;
+        if (is_in_vain && piece.member->store().trouble() == nullptr) continue;
+        if (layout_.spares() == 0 || !members_.lose(*piece.member, layout_.spares())) {
+            is_one_kept = true;
+        }
+    }
+    // Others may have lost some meanwhile.
+    const auto is_there = [](const Piece& piece) {
+        return !has_failed(piece) && !piece.member->is_lost();
+    };
+    const auto there = static_cast<size_t>(std::ranges::count_if(pieces, is_there));
+    return is_one_kept || there < needed ? first : HANARE_STATUS_OK;
+}
+
+// From its member, or made again from all others.
+bool GroupIo::can_be_had(const Group& group, uint32_t role) const noexcept {
+    if (member_of(group, role) != nullptr) return true;
+    uint32_t lost = 0;
+    for (uint32_t each = 0; each < layout_.total; ++each) {
+        if (member_of(group, each) == nullptr) ++lost;
+    }
+    return lost <= layout_.spares();
 }
 
 GroupIo::StripeLock& GroupIo::lock_of(const Group& group, uint64_t chunk_offset) noexcept {
@@ -152,8 +190,7 @@ hanare_status GroupIo::write_copies(const Group& group, uint64_t offset, std::by
     }
     if (count == 0) return HANARE_STATUS_STORE_IO;
     Lane lane(lanes_);
-    const uint32_t failed = carry_out(lane, std::span(pieces).first(count));
-    return failed < count ? HANARE_STATUS_OK : pieces[0].request.status;
+    return write_pieces(lane, std::span(pieces).first(count), 1);
 }
 
 // ---- parity
@@ -175,9 +212,9 @@ hanare_status GroupIo::read_stripe(const Group& group, uint64_t offset, std::byt
         bytes -= part;
     }
     Lane lane(lanes_);
-    carry_out(lane, std::span(pieces).first(count));
+    read_pieces(lane, std::span(pieces).first(count));
     for (size_t i = 0; i < count; ++i) {
-        if (pieces[i].request.status != HANARE_STATUS_OK) lost[lost_count++] = pieces[i];
+        if (has_failed(pieces[i])) lost[lost_count++] = pieces[i];
     }
     for (size_t i = 0; i < lost_count; ++i) {
         const store::IoRequest& request = lost[i].request;
@@ -201,7 +238,7 @@ hanare_status GroupIo::make_again(Lane& lane, const Group& group, uint32_t role,
         if (pieces[count++].member == nullptr) return HANARE_STATUS_STORE_IO;
     }
     const auto others = std::span(pieces).first(count);
-    if (carry_out(lane, others) != 0) return HANARE_STATUS_STORE_IO;
+    if (read_pieces(lane, others) != 0) return HANARE_STATUS_STORE_IO;
     memset(memory, 0, bytes);
     for (const Piece& other : others) exclusive_or(memory, other.request.memory, bytes);
     return HANARE_STATUS_OK;
@@ -222,8 +259,8 @@ hanare_status GroupIo::write_stripe(const Group& group, uint64_t offset,
         pieces[count] = piece_of(group, role, IoKind::kWrite, offset, strip, bytes);
         if (pieces[count].member != nullptr) ++count;
     }
-    const uint32_t failed = carry_out(lane, std::span(pieces).first(count));
-    return count - failed >= layout_.data ? HANARE_STATUS_OK : HANARE_STATUS_STORE_IO;
+    if (count < layout_.data) return HANARE_STATUS_STORE_IO;
+    return write_pieces(lane, std::span(pieces).first(count), layout_.data);
 }
 
 // A part of one strip, and the parity with it.
@@ -232,22 +269,35 @@ hanare_status GroupIo::change_strip(const Group& group, uint32_t role, uint64_t 
     Lane lane(lanes_);
     const sys::LockGuard guard(lock_of(group, offset));
     const uint32_t parity = layout_.data;
-    const bool has_parity = make_parity_of_change(lane, group, role, offset, memory, bytes);
+    const Parity made = make_parity(lane, group, role, offset, memory, bytes);
+    if (made == Parity::kUnknown) return HANARE_STATUS_STORE_IO;
     std::array<Piece, 2> pieces;
     size_t count = 0;
     pieces[0] = piece_of(group, role, IoKind::kWrite, offset, memory, bytes);
     if (pieces[0].member != nullptr) ++count;
-    if (has_parity) {
+    if (made == Parity::kMade) {
         pieces[count] = piece_of(group, parity, IoKind::kWrite, offset, lane.strip(parity), bytes);
         if (pieces[count].member != nullptr) ++count;
     }
+    if (count == 0) return HANARE_STATUS_STORE_IO;
     // Without the parity the strip itself has to be there, and the other way round.
-    const uint32_t failed = carry_out(lane, std::span(pieces).first(count));
-    return failed < count ? HANARE_STATUS_OK : HANARE_STATUS_STORE_IO;
+    const hanare_status status = write_pieces(lane, std::span(pieces).first(count), 1);
+    if (status == HANARE_STATUS_OK && !can_be_had(group, role)) return HANARE_STATUS_STORE_IO;
+    return status;
 }
 
-// In its scratch strip: what it will be when the strip is `memory` there.  False: there is no
-// parity any more.
+// In its scratch strip: what it will be when the strip is `memory` there.
+GroupIo::Parity GroupIo::make_parity(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                                     const std::byte* memory, size_t bytes) noexcept {
+    const auto is_lost = [&] { return member_of(group, layout_.data) == nullptr; };
+    if (is_lost()) return Parity::kLost;
+    if (make_parity_of_change(lane, group, role, offset, memory, bytes) ||
+        make_parity_of_all(lane, group, role, offset, memory, bytes)) {
+        return Parity::kMade;
+    }
+    return is_lost() ? Parity::kLost : Parity::kUnknown;
+}
+
 bool GroupIo::make_parity_of_change(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
                                     const std::byte* memory, size_t bytes) noexcept {
     const uint32_t parity = layout_.data;
@@ -255,16 +305,17 @@ bool GroupIo::make_parity_of_change(Lane& lane, const Group& group, uint32_t rol
     std::byte* const old = lane.strip(role);
     std::array<Piece, 2> both = {piece_of(group, role, IoKind::kRead, offset, old, bytes),
                                  piece_of(group, parity, IoKind::kRead, offset, result, bytes)};
-    if (both[1].member == nullptr) return false;
-    if (both[0].member != nullptr) {
-        if (carry_out(lane, both) == 0) {
-            exclusive_or(result, old, bytes);
-            exclusive_or(result, memory, bytes);
-            return true;
-        }
-        if (member_of(group, parity) == nullptr) return false;
-    }
-    // The strip's member is lost: of the parity and the other strips nothing may be.
+    if (both[0].member == nullptr || both[1].member == nullptr) return false;
+    if (read_pieces(lane, both) != 0) return false;
+    exclusive_or(result, old, bytes);
+    exclusive_or(result, memory, bytes);
+    return true;
+}
+
+bool GroupIo::make_parity_of_all(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                                 const std::byte* memory, size_t bytes) noexcept {
+    const uint32_t parity = layout_.data;
+    std::byte* const result = lane.strip(parity);
     std::array<Piece, Layout::kRolesMax> pieces;
     size_t count = 0;
     for (uint32_t other = 0; other < parity; ++other) {
@@ -272,7 +323,7 @@ bool GroupIo::make_parity_of_change(Lane& lane, const Group& group, uint32_t rol
         pieces[count] = piece_of(group, other, IoKind::kRead, offset, lane.strip(other), bytes);
         if (pieces[count++].member == nullptr) return false;
     }
-    if (carry_out(lane, std::span(pieces).first(count)) != 0) return false;
+    if (read_pieces(lane, std::span(pieces).first(count)) != 0) return false;
     memcpy(result, memory, bytes);
     for (size_t i = 0; i < count; ++i) exclusive_or(result, pieces[i].request.memory, bytes);
     return true;

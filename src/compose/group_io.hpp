@@ -36,7 +36,8 @@ public:
 
     // The member that has the group's chunk of this role; nullptr if it is lost.
     Member* member_of(const Group& group, uint32_t role) const noexcept;
-    // What has become of a transfer: where members may fail, one that has is lost.
+    // What has become of a transfer: where members may fail, one that has is lost.  Not of writes
+    // of groups, which may not be done where it is kept.
     hanare_status note(Member& member, hanare_status status) noexcept;
 
 private:
@@ -45,10 +46,18 @@ private:
     struct StripeLock : sys::RankedLock {
         StripeLock() : RankedLock(sys::LockRank::kStripes) {}
     };
+    // What is to be written of a stripe's parity.
+    enum class Parity {
+        kMade,
+        kLost,     // nothing: its member is lost
+        kUnknown,  // it cannot be made, and may not be left as it is
+    };
 
     Piece piece_of(const Group& group, uint32_t role, store::IoKind kind, uint64_t offset,
                    std::byte* memory, size_t bytes) const noexcept;
-    uint32_t carry_out(Lane& lane, std::span<Piece> pieces) noexcept;
+    uint32_t read_pieces(Lane& lane, std::span<Piece> pieces) noexcept;
+    hanare_status write_pieces(Lane& lane, std::span<Piece> pieces, size_t needed) noexcept;
+    bool can_be_had(const Group& group, uint32_t role) const noexcept;
     StripeLock& lock_of(const Group& group, uint64_t chunk_offset) noexcept;
 
     hanare_status read_copy(const Group& group, uint64_t offset, std::byte* memory,
@@ -62,8 +71,12 @@ private:
     hanare_status write_stripe(const Group& group, uint64_t offset, std::byte* memory) noexcept;
     hanare_status change_strip(const Group& group, uint32_t role, uint64_t offset,
                                std::byte* memory, size_t bytes) noexcept;
+    Parity make_parity(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                       const std::byte* memory, size_t bytes) noexcept;
     bool make_parity_of_change(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
                                const std::byte* memory, size_t bytes) noexcept;
+    bool make_parity_of_all(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
+                            const std::byte* memory, size_t bytes) noexcept;
 
     const Layout& layout_;
     Members& members_;

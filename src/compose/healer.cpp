@@ -96,8 +96,8 @@ void Healer::loop() noexcept {
         if (may_be_needed()) {
             say_what_is_lost();
             if (!heal_all()) sleep_ms = kAgainMs;
-            finish_leavers();
         }
+        finish_members();
         if (sleep_ms == kAskMs) healed_changes_.store(seen);
         if (is_stopping_.load()) break;
         sys::futex_wait(members_.changes(), seen, sleep_ms);
@@ -146,9 +146,8 @@ void Healer::note_trouble(Member& member) noexcept {
 bool Healer::may_be_needed() noexcept {
     for (uint32_t number = 0; number < members_.count(); ++number) {
         const Member::State state = members_[number].state();
-        const bool moves = state == Member::State::kLeaving || state == Member::State::kLost;
-        if (moves && members_[number].chunks.load() != 0) return true;
         if (state == Member::State::kLeaving) return true;
+        if (state == Member::State::kLost && members_[number].chunks.load() != 0) return true;
     }
     return false;
 }
@@ -282,15 +281,19 @@ bool Healer::copy(const Group& group, uint32_t role, uint64_t begin, uint64_t en
 }
 
 // What has nothing any more may end.
-void Healer::finish_leavers() noexcept {
+void Healer::finish_members() noexcept {
     for (uint32_t number = 0; number < members_.count(); ++number) {
-        if (members_[number].chunks.load() == 0) let_go(members_[number]);
+        Member& member = members_[number];
+        if (members_.finish_lost(member, layout_.total)) member.give_up();
+        if (member.chunks.load() == 0 &&
+            member.change(Member::State::kLeaving, Member::State::kGone)) {
+            let_go(member);
+        }
     }
 }
 
 void Healer::let_go(Member& member) noexcept {
-    if (!member.change(Member::State::kLeaving, Member::State::kGone)) return;
-    member.store().give_up();
+    member.give_up();
     telemetry::log(LogLevel::kInfo, "%s has left", member.name().c_str());
 }
 

@@ -113,7 +113,8 @@ private:
     void finish_pass(const Turn& turn) noexcept;
     bool has_chunk_behind(const Turn& turn, uint32_t member) const noexcept;
     void say_what_is_lost() noexcept;
-    void finish_leavers() noexcept;
+    void finish_members() noexcept;
+    bool finish_in_turn(const Turn& turn, uint32_t number) noexcept;
     void let_go(Member& member) noexcept;
     void tell_listeners() noexcept;
 

@@ -97,24 +97,50 @@ void Healer::look_at_members() noexcept {
 }
 
 void Healer::finish_pass(const Turn& turn) noexcept {
-    uint32_t good = 0;
-    for (uint32_t number = 0; number < pass_.members; ++number) {
-        good += members_[number].takes_chunks() ? 1 : 0;
-    }
     // With too few, who has been told what is lost knows the rest.
     const uint64_t left = left_ + empty_left_;
-    if (left == 0 || good >= layout_.total) tell_moved(moved_in_pass_, left, members_.lost() != 0);
+    if (left == 0 || members_.good() >= layout_.total) {
+        tell_moved(moved_in_pass_, left, members_.lost() != 0);
+    }
     if (left != 0) {
         again_ns_ = sys::now_ns() + kAgainNs;
         return;
     }
     moved_in_pass_ = 0;
-    done_ = pass_;
+    bool is_done = true;
     for (uint32_t number = 0; number < pass_.members; ++number) {
-        if ((pass_.leaving >> number & 1) == 0 || has_chunk_behind(turn, number)) continue;
-        let_go(members_[number]);
-        members_[number].change(Member::State::kLost, Member::State::kGone);
+        if ((pass_.leaving >> number & 1) != 0) is_done &= finish_in_turn(turn, number);
     }
+    if (is_done) {
+        done_ = pass_;
+    } else {
+        again_ns_ = sys::now_ns() + kAgainNs;
+    }
+}
+
+// False: not yet, since somebody may be giving chunks of it to a group.
+bool Healer::finish_in_turn(const Turn& turn, uint32_t number) noexcept {
+    using State = Member::State;
+    Member& member = members_[number];
+    if (member.chunks.load() != 0) return false;
+    if (has_chunk_behind(turn, number)) return true;
+    const bool was_lost = member.is_lost();
+    if (was_lost && members_.good() < layout_.total) return true;
+    const bool is_gone = was_lost ? members_.finish_lost(member, layout_.total)
+                                  : member.change(State::kLeaving, State::kGone);
+    if (!is_gone) return false;
+    // Somebody has given chunks of it in between.  Where others have copies, it may lack what was
+    // written to them meanwhile.
+    if (member.chunks.load() != 0 || has_chunk_behind(turn, number)) {
+        member.change(State::kGone, layout_.spares() != 0 ? State::kLost : State::kLeaving);
+        return false;
+    }
+    if (was_lost) {
+        member.give_up();
+    } else {
+        let_go(member);
+    }
+    return true;
 }
 
 // In a group that this process cannot reach: the last that was to be given had no room.

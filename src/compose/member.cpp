@@ -10,6 +10,14 @@ Member::Member(std::unique_ptr<store::Store> store)
     for (auto& lane : lanes_) lane = store_->open_transfers(store::TransferCapacity::kOne);
 }
 
+bool Member::set_lost() noexcept {
+    State seen = state();
+    while (seen == State::kGood || seen == State::kLeaving) {
+        if (state_->compare_exchange_weak(seen, State::kLost)) return true;
+    }
+    return false;
+}
+
 std::optional<uint64_t> Member::take_spare() {
     const sys::SignalBlock no_signals;
     const sys::LockGuard guard(spares_lock_);

@@ -41,12 +41,12 @@ public:
         state.store(state_->load());
         state_ = &state;
     }
-    State state() const noexcept { return state_->load(std::memory_order_acquire); }
+    State state() const noexcept { return state_->load(); }
     bool is_lost() const noexcept { return state() == State::kLost; }
     bool is_used() const noexcept { return state() <= State::kLeaving; }
     bool takes_chunks() const noexcept { return state() == State::kGood; }
-    // Whether it was not before.
-    bool set_lost() noexcept { return state_->exchange(State::kLost) != State::kLost; }
+    // Whether it was used before: what has left is not lost.
+    bool set_lost() noexcept;
     // Whether it was so; not if it is lost meanwhile.
     bool change(State from, State to) noexcept { return state_->compare_exchange_strong(from, to); }
 
@@ -54,7 +54,15 @@ public:
     std::optional<uint64_t> take_spare();
     void add_spare(uint64_t offset);
 
-    // Chunks that groups have there.
+    // Nothing of it is used any more.  A process that has no connections of its own to it, since it
+    // was lost when that process was forked, may not ask it for anything.
+    void give_up() noexcept {
+        if (!is_parents_) store_->give_up();
+    }
+    void leave_to_parent() noexcept { is_parents_ = true; }
+
+    // Chunks that groups have there, or are about to get: counted before it is asked for one, so
+    // that it does not go meanwhile.
     std::atomic<uint64_t> chunks{0};
 
 private:
@@ -63,6 +71,7 @@ private:
     std::array<std::unique_ptr<store::SharedTransfers>, kLanes> lanes_;
     std::atomic<State> own_state_{State::kGood};
     std::atomic<State>* state_ = &own_state_;
+    bool is_parents_ = false;
     sys::RankedLock spares_lock_{sys::LockRank::kLeaf};
     std::vector<uint64_t> spares_ HANARE_GUARDED_BY(spares_lock_);
 };

@@ -50,11 +50,12 @@ std::optional<Place> Members::take_chunk(uint64_t used, uint64_t& full) {
         Member& member = (*this)[number];
         const bool is_usable = member.takes_chunks() && member.store().trouble() == nullptr;
         if (((used | full) >> number & 1) != 0 || !is_usable) continue;
-        if (const auto place = take_unit(member, number)) {
-            member.chunks.fetch_add(1);
-            return place;
+        member.chunks.fetch_add(1);
+        if (member.takes_chunks()) {
+            if (const auto place = take_unit(member, number)) return place;
+            full |= uint64_t{1} << number;
         }
-        full |= uint64_t{1} << number;
+        member.chunks.fetch_sub(1);
     }
     return std::nullopt;
 }
@@ -74,7 +75,7 @@ std::optional<Place> Members::take_unit(Member& member, uint32_t number) {
 void Members::give_back(Place place) noexcept {
     Member& member = (*this)[place.member];
     member.chunks.fetch_sub(1);
-    if (member.is_lost()) return;
+    if (!member.is_used()) return;
     if (member.store().unit_bytes() > Layout::kChunkBytes) {
         member.add_spare(place.offset);
     } else {
@@ -83,6 +84,8 @@ void Members::give_back(Place place) noexcept {
 }
 
 std::optional<Place> Members::place_on_lost(uint64_t used) noexcept {
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(losses_lock_);
     for (uint32_t number = 0; number < count(); ++number) {
         Member& member = (*this)[number];
         if ((used >> number & 1) != 0 || !member.is_lost()) continue;
@@ -100,17 +103,38 @@ uint32_t Members::lost() const noexcept {
     return lost;
 }
 
-void Members::lose(Member& member, uint32_t spares) noexcept {
-    if (lost() >= spares && member.store().trouble() == nullptr) return;
-    if (!member.set_lost()) return;
+uint32_t Members::good() const noexcept {
+    uint32_t good = 0;
+    for (uint32_t number = 0; number < count(); ++number) {
+        if ((*this)[number].takes_chunks()) ++good;
+    }
+    return good;
+}
+
+bool Members::lose(Member& member, uint32_t spares) noexcept {
+    {
+        const sys::SignalBlock no_signals;
+        const sys::LockGuard guard(losses_lock_);
+        if (!member.is_used()) return true;
+        if (failed() >= spares && member.store().trouble() == nullptr) return false;
+        if (!member.set_lost()) return true;
+    }
     note_change();
-    if (!says_lost_) return;
+    if (!says_lost_) return true;
     const char* const why = member.store().trouble();
     telemetry::RawLine line;
     line.text("hanare: warn: ").text(why != nullptr ? why : member.name().c_str());
     line.text(lost() <= spares ? ": it is lost; nothing is missing, but one more may not be lost"
                                : ": it is lost");
     line.write_stderr();
+    return true;
+}
+
+bool Members::finish_lost(Member& member, uint32_t total) noexcept {
+    const sys::SignalBlock no_signals;
+    const sys::LockGuard guard(losses_lock_);
+    if (member.chunks.load() != 0 || good() < total) return false;
+    return member.change(Member::State::kLost, Member::State::kGone);
 }
 
 void Members::note_change() noexcept {
@@ -118,18 +142,25 @@ void Members::note_change() noexcept {
     sys::futex_wake_all(changes_);
 }
 
-const char* Members::trouble(uint32_t spares) const noexcept {
-    const char* first = nullptr;
+// Also those of which nobody has found out.
+uint32_t Members::failed() const noexcept {
     uint32_t failed = 0;
     for (uint32_t number = 0; number < count(); ++number) {
         const Member& member = (*this)[number];
         if (member.state() == Member::State::kGone) continue;
-        const char* const why = member.store().trouble();
-        if (why == nullptr && !member.is_lost()) continue;
-        ++failed;
-        if (first == nullptr) first = why;
+        if (member.is_lost() || member.store().trouble() != nullptr) ++failed;
     }
-    return failed > spares ? first : nullptr;
+    return failed;
+}
+
+const char* Members::trouble(uint32_t spares) const noexcept {
+    if (failed() <= spares) return nullptr;
+    for (uint32_t number = 0; number < count(); ++number) {
+        const Member& member = (*this)[number];
+        if (member.state() == Member::State::kGone) continue;
+        if (const char* const why = member.store().trouble()) return why;
+    }
+    return nullptr;
 }
 
 int Members::last_errno() const noexcept {

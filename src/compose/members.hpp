@@ -34,10 +34,17 @@ public:
     std::optional<Place> take_chunk(uint64_t used, uint64_t& full);
     void give_back(Place place) noexcept;
 
-    // A transfer of it has failed: from now on it is not asked, unless as many as `spares` are lost
-    // already and it may still be of use.
-    void lose(Member& member, uint32_t spares) noexcept;
+    // A transfer of it has failed: from now on it is not asked.  False: it is kept, since as many
+    // as `spares` have failed already and it may still be of use; it may lack what was written.
+    bool lose(Member& member, uint32_t spares) noexcept;
+    // Those whose chunks are not all made again on others.
     uint32_t lost() const noexcept;
+    // A lost one of which no group has a chunk is gone from now on, if the others are enough for a
+    // group of `total` chunks: what it should have need not be made up for any more.  Whether it
+    // is.
+    bool finish_lost(Member& member, uint32_t total) noexcept;
+    // Those that take chunks.
+    uint32_t good() const noexcept;
     // A place on one that is lost and is none of `used`, for what redundancy makes up for; none:
     // there are not so many.
     std::optional<Place> place_on_lost(uint64_t used) noexcept;
@@ -64,7 +71,10 @@ private:
     bool says_lost_ = false;
     std::atomic<Member::State>* states_ = nullptr;  // that are shared; by number
     std::optional<Place> take_unit(Member& member, uint32_t number);
+    uint32_t failed() const noexcept;
     sys::RankedLock add_lock_{sys::LockRank::kLeaf};
+    // Members are lost one after the other, and are not gone while they get a place.
+    sys::RankedLock losses_lock_{sys::LockRank::kLeaf};
 };
 
 }  // namespace hanare::compose

@@ -5,6 +5,22 @@
 
 namespace hanare::compose {
 
+namespace {
+
+// While a chunk of the member is on its way to a group, so that it is not let go.
+class Claim {
+public:
+    explicit Claim(Member& member) noexcept : member_(member) { member_.chunks.fetch_add(1); }
+    ~Claim() { member_.chunks.fetch_sub(1); }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+private:
+    Member& member_;
+};
+
+}  // namespace
+
 Result<SharedRoom> SharedRoom::make(Members& members) {
     HANARE_TRY_ASSIGN(auto memory,
                       sys::Mapping::reserve_shared(round_up(sizeof(Shared), kOsPageBytes)));
@@ -28,8 +44,7 @@ hanare_status SharedRoom::cover(const Layout& layout, Members& members,
         if (!member.is_used()) continue;
         const hanare_status status = member.store().cover(place.offset + Layout::kChunkBytes);
         if (status == HANARE_STATUS_OK) continue;
-        if (layout.spares() == 0) return status;
-        members.lose(member, layout.spares());
+        if (layout.spares() == 0 || !members.lose(member, layout.spares())) return status;
     }
     return HANARE_STATUS_OK;
 }
@@ -43,6 +58,7 @@ hanare_status SharedRoom::give(const Layout& layout, Members& members, const Gro
     // Twice round: who leaves has to do where nobody else can.
     for (uint32_t turn = 0; turn < 2 * count; ++turn) {
         const auto each = static_cast<uint32_t>((first + turn) % count);
+        const Claim claim(members[each]);
         const Member::State state = members[each].state();
         const bool is_in_turn =
             state == (turn < count ? Member::State::kGood : Member::State::kLeaving);
@@ -62,6 +78,7 @@ hanare_status SharedRoom::give(const Layout& layout, Members& members, const Gro
     const auto place = members.place_on_lost(used);
     if (!place) return last;
     group.offer_place(role, *place);
+    members[place->member].chunks.fetch_sub(1);  // the group tells from now on
     return HANARE_STATUS_OK;
 }
 
