@@ -2,6 +2,7 @@
 #include "compose/healer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.hpp"
 #include "sys/clock.hpp"
@@ -249,11 +250,20 @@ uint64_t Healer::members_of(const Group& group) const noexcept {
 }
 
 Healer::Outcome Healer::move_chunk(const Group& group, uint32_t role, uint64_t& full) noexcept {
-    const auto to = members_.take_chunk(members_of(group), full);
+    const uint64_t used = members_of(group);
+    std::optional<Place> to = take_unused(used);
+    const bool is_zero = !to;
+    if (!to) to = members_.take_chunk(used, full);
     if (!to) return Outcome::kNoRoom;
-    if (group.is_written() && !copy(group, role, 0, Layout::kChunkBytes, *to)) {
-        // With parity only what is zeros, or belongs to a group, may be had by another one.
-        if (layout_.kind != Kind::kParity) members_.give_back(*to);
+    const bool has_to_copy = group.is_written() || !is_zero;
+    if (has_to_copy && !copy(group, role, 0, Layout::kChunkBytes, *to)) {
+        // With parity only what is zeros, or belongs to a group, may be had by another one: it is
+        // for the next that is copied.
+        if (layout_.kind == Kind::kParity) {
+            unused_[to->member] = to;
+        } else {
+            members_.give_back(*to);
+        }
         return Outcome::kFailed;
     }
     const Place from = *group.place(role);
@@ -261,6 +271,14 @@ Healer::Outcome Healer::move_chunk(const Group& group, uint32_t role, uint64_t& 
     members_.give_back(from);
     moved_.fetch_add(1);
     return Outcome::kMoved;
+}
+
+std::optional<Place> Healer::take_unused(uint64_t used) noexcept {
+    for (uint32_t number = 0; number < members_.count(); ++number) {
+        const bool is_usable = (used >> number & 1) == 0 && members_[number].takes_chunks();
+        if (is_usable && unused_[number]) return std::exchange(unused_[number], std::nullopt);
+    }
+    return std::nullopt;
 }
 
 // Bytes of the chunk.
@@ -284,6 +302,9 @@ bool Healer::copy(const Group& group, uint32_t role, uint64_t begin, uint64_t en
 void Healer::finish_members() noexcept {
     for (uint32_t number = 0; number < members_.count(); ++number) {
         Member& member = members_[number];
+        if (!member.takes_chunks() && unused_[number]) {
+            members_.give_back(*std::exchange(unused_[number], std::nullopt));
+        }
         if (members_.finish_lost(member, layout_.total)) member.give_up();
         if (member.chunks.load() == 0 &&
             member.change(Member::State::kLeaving, Member::State::kGone)) {

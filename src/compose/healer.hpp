@@ -100,6 +100,7 @@ private:
     void note_leaver(Member& member) noexcept;
     void note_trouble(Member& member) noexcept;
     Outcome move_chunk(const Group& group, uint32_t role, uint64_t& full) noexcept;
+    std::optional<Place> take_unused(uint64_t used) noexcept;
     bool copy(const Group& group, uint32_t role, uint64_t begin, uint64_t end, Place to) noexcept;
     void tell_moved(uint64_t moved, uint64_t left, bool was_lost) const noexcept;
 
@@ -132,6 +133,8 @@ private:
     std::atomic<uint64_t> moved_{0};
     std::atomic<uint32_t> healed_changes_{0};  // of Members, as far as it has dealt with them
     std::vector<bool> is_said_lost_;           // by member
+    // By member: had for a chunk that could not be copied.
+    std::array<std::optional<Place>, Members::kMembersMax> unused_;
 
     // Of turns: one pass after the other through all groups, as long as some have to move.
     struct Pass {
@@ -151,8 +154,6 @@ private:
     uint64_t seen_leaving_ = 0;  // members, bits, in the last turn
     uint64_t again_ns_ = 0;      // when to try again what could not move
     uint64_t add_until_ns_ = 0;  // 0: nothing waits to be added
-    // By member: had for a chunk that could not be copied.
-    std::array<std::optional<Place>, Members::kMembersMax> unused_;
     std::array<std::atomic<Listener*>, kListenersMax> listeners_{};
     std::atomic<uint32_t> telling_{0};
 };

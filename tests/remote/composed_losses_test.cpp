@@ -306,6 +306,36 @@ TEST_F(Losses, OneAfterTheOtherAreNoTrouble) {
     EXPECT_NE(store_->trouble(), nullptr);
 }
 
+TEST_F(Losses, AChunkThatCannotBeCopiedIsKeptForTheNextAttempt) {
+    add_server();
+    add_file();
+    add_file();
+    Faulty& spare = add_file();
+    open(Layout::parity(2, kBlockBytes));
+    reserve(8 * kChunkBytes);
+    // Half of the groups.
+    for (uint64_t at = 0; at < 4 * kChunkBytes; at += kBlockBytes) {
+        ASSERT_EQ(write(at, kBlockBytes), HANARE_STATUS_OK);
+    }
+    spare.writes_end = HANARE_STATUS_STORE_IO;
+    spare.does_failing_writes = true;
+    servers_[0].reset();
+    check(0, 4 * kChunkBytes);
+    const auto& chunks = store().members()[3].chunks;
+    ASSERT_TRUE(comes_true([&] { return spare.failed_writes.load() >= 6; }));
+    EXPECT_EQ(chunks.load(), 1u);
+    spare.writes_end = HANARE_STATUS_OK;
+    ASSERT_TRUE(becomes(0, Member::State::kGone));
+    EXPECT_EQ(chunks.load(), 4u);
+    check_all();
+    // Parity belongs to all of it.
+    for (uint64_t at = 4 * kChunkBytes; at < 8 * kChunkBytes; at += kBlockBytes) {
+        ASSERT_EQ(write(at + kPageBytes, kPageBytes), HANARE_STATUS_OK);
+    }
+    faulty_[1]->reads_end = HANARE_STATUS_STORE_IO;
+    check_all();
+}
+
 TEST_F(Losses, WhoGivesAChunkIsNotLeftMeanwhile) {
     Faulty& leaver = add_file();
     add_file();
