@@ -260,16 +260,19 @@ hanare_status GroupIo::write_stripe(const Group& group, uint64_t offset,
         if (pieces[count].member != nullptr) ++count;
     }
     if (count < layout_.data) return HANARE_STATUS_STORE_IO;
-    return write_pieces(lane, std::span(pieces).first(count), layout_.data);
+    const hanare_status status = write_pieces(lane, std::span(pieces).first(count), layout_.data);
+    if (status != HANARE_STATUS_OK) lock_of(group, offset).has_torn.store(true);
+    return status;
 }
 
 // A part of one strip, and the parity with it.
 hanare_status GroupIo::change_strip(const Group& group, uint32_t role, uint64_t offset,
                                     std::byte* memory, size_t bytes) noexcept {
     Lane lane(lanes_);
-    const sys::LockGuard guard(lock_of(group, offset));
+    StripeLock& lock = lock_of(group, offset);
+    const sys::LockGuard guard(lock);
     const uint32_t parity = layout_.data;
-    const Parity made = make_parity(lane, group, role, offset, memory, bytes);
+    const Parity made = make_parity(lane, group, role, offset, memory, bytes, !lock.has_torn);
     if (made == Parity::kUnknown) return HANARE_STATUS_STORE_IO;
     std::array<Piece, 2> pieces;
     size_t count = 0;
@@ -282,17 +285,32 @@ hanare_status GroupIo::change_strip(const Group& group, uint32_t role, uint64_t 
     if (count == 0) return HANARE_STATUS_STORE_IO;
     // Without the parity the strip itself has to be there, and the other way round.
     const hanare_status status = write_pieces(lane, std::span(pieces).first(count), 1);
+    if (status != HANARE_STATUS_OK) lock.has_torn.store(true);
     if (status == HANARE_STATUS_OK && !can_be_had(group, role)) return HANARE_STATUS_STORE_IO;
     return status;
 }
 
-// In its scratch strip: what it will be when the strip is `memory` there.
+// In its scratch strip: what it will be when the strip is `memory` there.  Where the old one may
+// not be trusted, all strips tell; but if one of them is lost, it is so for good, should the old
+// parity be wrong.
 GroupIo::Parity GroupIo::make_parity(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
-                                     const std::byte* memory, size_t bytes) noexcept {
+                                     const std::byte* memory, size_t bytes,
+                                     bool trusts_old) noexcept {
     const auto is_lost = [&] { return member_of(group, layout_.data) == nullptr; };
+    const auto of_change = [&] {
+        return make_parity_of_change(lane, group, role, offset, memory, bytes);
+    };
+    const auto of_all = [&] {
+        return make_parity_of_all(lane, group, role, offset, memory, bytes);
+    };
+    const auto is_one_lost = [&] {
+        for (uint32_t other = 0; other < layout_.data; ++other) {
+            if (other != role && member_of(group, other) == nullptr) return true;
+        }
+        return false;
+    };
     if (is_lost()) return Parity::kLost;
-    if (make_parity_of_change(lane, group, role, offset, memory, bytes) ||
-        make_parity_of_all(lane, group, role, offset, memory, bytes)) {
+    if (trusts_old ? of_change() || of_all() : of_all() || (is_one_lost() && of_change())) {
         return Parity::kMade;
     }
     return is_lost() ? Parity::kLost : Parity::kUnknown;

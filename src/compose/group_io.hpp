@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -45,6 +46,9 @@ private:
     static constexpr uint32_t kLocks = 64;
     struct StripeLock : sys::RankedLock {
         StripeLock() : RankedLock(sys::LockRank::kStripes) {}
+        // The parity of one of its stripes may belong to nothing that is there: a write has failed
+        // in some members of it and not in others, all of which are kept.
+        std::atomic<bool> has_torn{false};
     };
     // What is to be written of a stripe's parity.
     enum class Parity {
@@ -72,7 +76,7 @@ private:
     hanare_status change_strip(const Group& group, uint32_t role, uint64_t offset,
                                std::byte* memory, size_t bytes) noexcept;
     Parity make_parity(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
-                       const std::byte* memory, size_t bytes) noexcept;
+                       const std::byte* memory, size_t bytes, bool trusts_old) noexcept;
     bool make_parity_of_change(Lane& lane, const Group& group, uint32_t role, uint64_t offset,
                                const std::byte* memory, size_t bytes) noexcept;
     bool make_parity_of_all(Lane& lane, const Group& group, uint32_t role, uint64_t offset,

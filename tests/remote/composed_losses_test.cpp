@@ -366,6 +366,26 @@ TEST_F(Losses, OfAServerThatSendsWhatWasNotWrittenTheLeaseEnds) {
     check_all();
 }
 
+// Both parts of a change fail, one of them when it has been done.
+TEST_F(Losses, AfterAChangeHasFailedParityBelongsToAllStrips) {
+    for (int i = 0; i < 3; ++i) add_file();
+    const Layout layout = Layout::parity(2, kBlockBytes);
+    open(layout);
+    reserve(2 * kChunkBytes);
+    write_all();
+    const Group group = store().group_at(offset_);
+    const uint32_t of_strip = group.place(0)->member;
+    for (Faulty* const each : faulty_) each->writes_end = HANARE_STATUS_STORE_IO;
+    faulty_[of_strip]->does_failing_writes = true;
+    EXPECT_EQ(write(0, kPageBytes), HANARE_STATUS_STORE_IO);
+    for (Faulty* const each : faulty_) each->writes_end = HANARE_STATUS_OK;
+    ASSERT_EQ(store().members().lost(), 0u);
+    ASSERT_EQ(write(0, kPageBytes), HANARE_STATUS_OK);
+    // The other strip is made again from this one and the parity.
+    faulty_[group.place(1)->member]->reads_end = HANARE_STATUS_STORE_IO;
+    check_all();
+}
+
 // What a pass of turns needs to know: nobody else is there, and all is kept.
 class Everything final : public store::SlotUsers {
 public:
