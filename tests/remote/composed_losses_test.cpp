@@ -166,7 +166,7 @@ TEST_F(Losses, AfterAHealedOneACopyThatMissesAWriteIsNotRead) {
     EXPECT_TRUE(becomes(0, Member::State::kGone));
     EXPECT_EQ(store().members().lost(), 0u);
     first.writes_end = HANARE_STATUS_STORE_IO;
-    ASSERT_EQ(write(0, kBlockBytes), HANARE_STATUS_OK);
+    write_all();
     EXPECT_EQ(state_of(1), Member::State::kLost);
     first.writes_end = HANARE_STATUS_OK;
     check_all();
@@ -383,6 +383,32 @@ TEST_F(Losses, AfterAChangeHasFailedParityBelongsToAllStrips) {
     ASSERT_EQ(write(0, kPageBytes), HANARE_STATUS_OK);
     // The other strip is made again from this one and the parity.
     faulty_[group.place(1)->member]->reads_end = HANARE_STATUS_STORE_IO;
+    check_all();
+}
+
+// Of a group whose members are all there, while another one is lost.
+TEST_F(Losses, AChangeIsNotDoneWhereItsParityCannotBeMade) {
+    add_file(1 * kChunkBytes);
+    add_file();
+    add_file();
+    add_file(1 * kChunkBytes);
+    const Layout layout = Layout::parity(2, kBlockBytes);
+    open(layout);
+    reserve(4 * kChunkBytes);
+    write_all();
+    const Group group = store().group_at(offset_ + layout.group_bytes());
+    faulty_[0]->reads_end = HANARE_STATUS_STORE_IO;
+    check_all();
+    ASSERT_EQ(state_of(0), Member::State::kLost);
+    Faulty& parity = *faulty_[group.place(layout.data)->member];
+    Faulty& other = *faulty_[group.place(1)->member];
+    ASSERT_NE(&parity, faulty_[0]);
+    parity.reads_end = HANARE_STATUS_STORE_IO;
+    other.reads_end = HANARE_STATUS_STORE_IO;
+    EXPECT_EQ(write(layout.group_bytes(), kPageBytes), HANARE_STATUS_STORE_IO);
+    parity.reads_end = HANARE_STATUS_OK;
+    other.reads_end = HANARE_STATUS_OK;
+    ASSERT_EQ(write(layout.group_bytes(), kPageBytes), HANARE_STATUS_OK);
     check_all();
 }
 
