@@ -306,6 +306,38 @@ TEST_F(Losses, OneAfterTheOtherAreNoTrouble) {
     EXPECT_NE(store_->trouble(), nullptr);
 }
 
+TEST_F(Losses, WithinAMemberThatMakesUpForThemDoNotConcernTheOthers) {
+    std::vector<std::unique_ptr<store::Store>> copies;
+    for (int i = 0; i < 4; ++i) {
+        servers_.push_back(start_server());
+        copies.push_back(connect(*servers_.back()));
+    }
+    auto mirror = ComposedStore::open(Layout::mirror(2), std::move(copies)).value();
+    Members& inner = static_cast<ComposedStore&>(*mirror).members();
+    add(std::move(mirror));
+    add_file();
+    add_file();
+    open(Layout::mirror(2));
+    reserve(4 * kChunkBytes);
+    write_all();
+    for (uint32_t lost = 0; lost < 2; ++lost) {
+        servers_[lost].reset();
+        check_all();
+        ASSERT_TRUE(comes_true([&] { return inner[lost].state() == Member::State::kGone; }));
+        write_all();
+        EXPECT_EQ(state_of(0), Member::State::kGood) << lost;
+        EXPECT_EQ(faulty_[0]->trouble(), nullptr) << lost;
+    }
+    // What is in it is given back with it.
+    faulty_[0]->reads_end = HANARE_STATUS_CORRUPT;
+    check_all();
+    ASSERT_TRUE(becomes(0, Member::State::kGone));
+    for (uint32_t left = 2; left < 4; ++left) {
+        EXPECT_TRUE(comes_true([&] { return servers_[left]->status().leases.empty(); })) << left;
+    }
+    check_all();
+}
+
 TEST_F(Losses, AChunkThatCannotBeCopiedIsKeptForTheNextAttempt) {
     add_server();
     add_file();
