@@ -14,12 +14,15 @@
 #include <cerrno>
 #include <csignal>
 
+#include "intercept/bounce.hpp"
 #include "intercept/buffer_call.hpp"
 #include "intercept/far_arguments.hpp"
 #include "intercept/file_kinds.hpp"
 #include "intercept/forks.hpp"
 #include "intercept/may_read.hpp"
 #include "pager/fault/handler.hpp"
+#include "pager/fault/region.hpp"
+#include "sys/other_stack.hpp"
 #include "sys/own_descriptors.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
@@ -66,9 +69,48 @@ void answer(void* context) {
     }
 }
 
-void keep_stack(void* stack_pointer) {
+struct StackRequest {
+    std::byte* at;
+    std::byte* other_stack;  // nullptr: it is not the thread's own
+};
+
+void keep_stack(void* context) {
+    const auto& request = *static_cast<const StackRequest*>(context);
     const sys::SignalBlockButFaults signals;  // a handler may never come back
-    pager::keep_stack_at(static_cast<const std::byte*>(stack_pointer));
+    const auto keep = [](void* at) { pager::keep_stack_at(static_cast<const std::byte*>(at)); };
+    if (request.other_stack != nullptr) {
+        sys::call_on_stack(request.other_stack, keep, request.at);
+    } else {
+        keep(request.at);
+    }
+}
+
+bool is_kept(std::byte* stack) {
+    bool is_kept = false;
+    const auto address = reinterpret_cast<uintptr_t>(stack);
+    const FarMemory& memory = *the_space;
+    memory.for_each_part(address, address + 1, [&](size_t index, uintptr_t, uintptr_t) {
+        const pager::Region* const region = the_space->lasting_region(index);
+        is_kept = region != nullptr && (region->access_of(region->index_of(stack)).load() &
+                                        pager::block_access::kStack) != 0;
+    });
+    return is_kept;
+}
+
+// A block that becomes whole is unmapped for a moment, and with it the stack that the thread is on.
+void keep_own_stack(const SystemCall& call) {
+    constexpr size_t kStackBytes = 24 << 10;
+    if (is_kept(call.stack)) return;
+    BounceFrame bounce(reinterpret_cast<uintptr_t>(call.stack));
+    std::byte* const memory = bounce.take(kStackBytes);
+    StackRequest request{call.stack, memory == nullptr ? nullptr : memory + kStackBytes};
+    hook::hanare_hook_with_vector_registers(keep_stack, &request);
+    bounce.leave();
+}
+
+void keep_signal_stack(std::byte* at) {
+    StackRequest request{at, nullptr};
+    hook::hanare_hook_with_vector_registers(keep_stack, &request);
 }
 
 // Whether a call that maps memory can concern the space, by comparisons only.
@@ -230,11 +272,11 @@ Verdict handle_signal_stack(SystemCall& call) {
     auto* const begin = static_cast<std::byte*>(stack->ss_sp);
     for (size_t left = stack->ss_size; left > 0; left -= left < 4096 ? left : 4096) {
         if (the_space->contains(reinterpret_cast<uintptr_t>(begin + left - 1))) {
-            hook::hanare_hook_with_vector_registers(keep_stack, begin + left - 1);
+            keep_signal_stack(begin + left - 1);
         }
     }
     if (the_space->contains(reinterpret_cast<uintptr_t>(begin))) {
-        hook::hanare_hook_with_vector_registers(keep_stack, begin);
+        keep_signal_stack(begin);
     }
     return handle_arguments(call);
 }
@@ -373,7 +415,7 @@ static_assert(kSystemCallsMax == hook::kSystemCallNumbers);
     if (verdict != BufferCalls::kNotUsual) return verdict;
     if (sys::OwnThread::is_current()) return Verdict::kNative;
     if (the_space->contains(reinterpret_cast<uintptr_t>(call.stack))) {
-        hook::hanare_hook_with_vector_registers(keep_stack, call.stack);
+        keep_own_stack(call);
     }
     const hook::SystemCallHandler handler = kHandlers[call.number];
     return handler != nullptr ? handler(call) : handle_arguments(call);
