@@ -21,9 +21,9 @@ bool change_kept_action(SystemCall& call) noexcept {
     const Disposition previous =
         action == nullptr
             ? kept->read()
-            : kept->exchange({.handler = reinterpret_cast<uintptr_t>(action->handler),
-                              .mask = action->mask,
-                              .flags = static_cast<uint32_t>(action->flags & ~kRestorer)});
+            : exchange_kept(*kept, {.handler = reinterpret_cast<uintptr_t>(action->handler),
+                                    .mask = action->mask,
+                                    .flags = static_cast<uint32_t>(action->flags & ~kRestorer)});
     if (old != nullptr) {
         *old = {.handler = reinterpret_cast<void*>(previous.handler),
                 .flags = previous.flags,

@@ -36,11 +36,15 @@ void* find_replaced_interceptor(const char* name) noexcept {
 
 }  // namespace
 
-void* find_next_function(const char* name) noexcept {
+void* find_next_function_if_there(const char* name) noexcept {
 #if defined(HANARE_HOOK_SANITIZED)
     if (void* function = find_replaced_interceptor(name)) return function;
 #endif
-    void* function = dlsym(RTLD_NEXT, name);
+    return dlsym(RTLD_NEXT, name);
+}
+
+void* find_next_function(const char* name) noexcept {
+    void* function = find_next_function_if_there(name);
     HANARE_ASSERT(function != nullptr);
     return function;
 }

@@ -12,6 +12,7 @@ namespace hanare::hook {
 
 // Never null: traps for a function that this libc does not have.
 void* find_next_function(const char* name) noexcept;
+void* find_next_function_if_there(const char* name) noexcept;
 
 template <typename Function>
 class NextFunction {
@@ -19,6 +20,12 @@ public:
     explicit constexpr NextFunction(const char* name) : name_(name) {}
 
     void resolve() noexcept { get(); }
+    // Of a function that older libcs do not have.
+    bool is_there() noexcept {
+        if (function_.load(std::memory_order_acquire) != nullptr) return true;
+        function_.store(find_next_function_if_there(name_), std::memory_order_release);
+        return function_.load(std::memory_order_acquire) != nullptr;
+    }
 
     template <typename... Arguments>
     auto operator()(Arguments... arguments) {

@@ -16,6 +16,7 @@
 #include "hook/kernel_signals.hpp"
 #include "hook/signal_mask.hpp"
 #include "hook/wrappers.hpp"
+#include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::hook {
@@ -161,6 +162,10 @@ void unblock_in_handlers(SignalBits claimed) noexcept {
 }
 
 }  // namespace
+
+Disposition exchange_kept(DispositionCell& kept, const Disposition& wanted) noexcept {
+    return sys::borrows_memory() ? kept.read() : kept.exchange(wanted);
+}
 
 DispositionCell* find_kept_disposition(int signal_number) noexcept {
     const Kept kept = find_kept(signal_number);

@@ -47,7 +47,7 @@ int change_action(int number, const struct sigaction* action, struct sigaction* 
     DispositionCell* kept = find_kept_disposition(number);
     if (kept == nullptr) return change_other(number, action, old);
     const Disposition previous =
-        action != nullptr ? kept->exchange(Disposition::from(*action)) : kept->read();
+        action != nullptr ? exchange_kept(*kept, Disposition::from(*action)) : kept->read();
     if (old != nullptr) previous.copy_to(old);
     return 0;
 }
@@ -59,7 +59,8 @@ sighandler_t change_handler(DispositionCell& kept, sighandler_t handler, uint32_
         errno = EINVAL;
         return SIG_ERR;
     }
-    const Disposition previous = kept.exchange({reinterpret_cast<uintptr_t>(handler), mask, flags});
+    const Disposition previous =
+        exchange_kept(kept, {reinterpret_cast<uintptr_t>(handler), mask, flags});
     return reinterpret_cast<sighandler_t>(previous.handler);
 }
 

@@ -5,6 +5,7 @@
 // Async-signal-safe, as libc's are.
 #include <poll.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
@@ -98,7 +99,7 @@ void resolve_mask_functions() noexcept {
     libc_ppoll.resolve();
     libc_ppoll_chk.resolve();
     libc_epoll_pwait.resolve();
-    libc_epoll_pwait2.resolve();
+    libc_epoll_pwait2.is_there();  // since glibc 2.35
 }
 
 SignalBits thread_mask() noexcept {
@@ -194,5 +195,9 @@ HANARE_WRAPPER int epoll_pwait(int epoll, epoll_event* events, int count, int ti
 
 HANARE_WRAPPER int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout,
                                 const sigset_t* mask) {
+    if (!hook::libc_epoll_pwait2.is_there()) {
+        errno = ENOSYS;
+        return -1;
+    }
     return hook::libc_epoll_pwait2(epoll, events, count, timeout, hook::KernelSet(mask).get());
 }

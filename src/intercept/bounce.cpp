@@ -41,6 +41,7 @@ std::byte* map_buffer() noexcept {
 
 ThreadBuffer* own_buffer() noexcept {
     if (own != nullptr) return own;
+    if (sys::borrows_memory()) return nullptr;
     const uint32_t id = sys::raw_thread_id();
     for (ThreadBuffer& buffer : buffers) {
         uint32_t owner = buffer.owner.load(std::memory_order_relaxed);

@@ -24,7 +24,8 @@ public:
     void leave() noexcept;
 
     // Room in the buffer, aligned to 16 bytes, and from a sector on as `like` is, for the sake of
-    // transfers that pass the page cache by; nullptr when there is none left.
+    // transfers that pass the page cache by; nullptr when there is none left, and to a child of
+    // vfork whose thread had none before.
     std::byte* take(size_t bytes, uintptr_t like = 0) noexcept;
     size_t left() noexcept;
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "intercept/far_call.hpp"
+#include "sys/raw_thread.hpp"
 
 namespace hanare::intercept {
 
@@ -20,7 +21,10 @@ constinit FarMemory* the_memory = nullptr;
 
 }  // namespace
 
-void set_far_memory(FarMemory& memory) noexcept { the_memory = &memory; }
+void set_far_memory(FarMemory& memory) noexcept {
+    sys::note_memory_owner();
+    the_memory = &memory;
+}
 
 void divide_local_memory(uint64_t local_bytes) noexcept {
     uint64_t share = local_bytes / kPieceShare;

@@ -36,6 +36,7 @@ constexpr uint64_t kTextBytesMax = 4096;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kVectorsMax = 1024;  // as the kernel's UIO_MAXIOV
 constexpr uint32_t kRepeatsMax = 64;
+constexpr uint64_t kPiecesHeldMax = 4;
 std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
 // memcpy may use vector registers.
@@ -218,6 +219,7 @@ bool FarCall::is_bulk(const SystemCallArguments& row, const Argument& argument) 
 
 int64_t FarCall::make(const SystemCallArguments& row) {
     if (row.number == SYS_vmsplice) return make_copying_splice();
+    if (row.number == SYS_getrandom) return make_random_in_pieces(row);
     if (row.number == SYS_sendmmsg || row.number == SYS_recvmmsg) return make_messages(row);
     for (const Argument& argument : row.pointers()) {
         if (!is_bulk(row, argument)) continue;
@@ -251,6 +253,26 @@ int64_t FarCall::make_in_pieces(const SystemCallArguments& row, const Argument& 
     call_.arguments[1] = begin;
     call_.arguments[2] = bytes;
     call_.arguments[3] = offset;
+    return done > 0 ? static_cast<int64_t>(done) : result;
+}
+
+// As above.  The kernel, too, stops between pieces where a signal comes.
+int64_t FarCall::make_random_in_pieces(const SystemCallArguments& row) {
+    const uint64_t begin = call_.arguments[0];
+    const uint64_t bytes = call_.arguments[1];
+    uint64_t done = 0;
+    int64_t result = 0;
+    do {
+        const uint64_t piece = std::min<uint64_t>(piece_bytes_, bytes - done);
+        call_.arguments[0] = begin + done;
+        call_.arguments[1] = piece;
+        result = make_once(row);
+        if (result <= 0) break;
+        done += static_cast<uint64_t>(result);
+        if (static_cast<uint64_t>(result) < piece) break;
+    } while (done < bytes);
+    call_.arguments[0] = begin;
+    call_.arguments[1] = bytes;
     return done > 0 ? static_cast<int64_t>(done) : result;
 }
 
@@ -412,7 +434,7 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
                     touch(address, size_of(call_, argument.size), true);
                 } else {
                     placed = place_vectors(address, count_of(call_, argument.size), writes,
-                                           row.may_block);
+                                           row.may_block, kPiecesHeldMax * piece_bytes_);
                 }
                 break;
             case Kind::kMessageIn:
@@ -564,9 +586,9 @@ uint64_t FarCall::place_message(uint64_t address, bool writes, bool may_block) {
                                     message->msg_namelen, may_block));
     local->msg_control = pointer(place(part, reinterpret_cast<uint64_t>(message->msg_control),
                                        message->msg_controllen, may_block));
-    local->msg_iov = reinterpret_cast<iovec*>(
-        place_vectors(reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes,
-                      may_block, is_stream(call_.arguments[0]) ? piece_bytes_ : UINT64_MAX));
+    local->msg_iov = reinterpret_cast<iovec*>(place_vectors(
+        reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes, may_block,
+        is_stream(call_.arguments[0]) ? piece_bytes_ : kPiecesHeldMax * piece_bytes_));
     if (writes) {
         message_far_ = address;
         message_local_ = reinterpret_cast<const std::byte*>(local);
@@ -624,7 +646,13 @@ uint64_t FarCall::accessible_end(const pager::Region& region, uint64_t from, uin
 }
 
 // Published first, then looked at: whoever evicts does it the other way round.
+// Of what cannot be made in pieces, no more than so many: few calls use all that they are given.
 void FarCall::hold(uint64_t address, uint64_t bytes, bool write) {
+    const uint64_t most = kPiecesHeldMax * piece_bytes_;
+    if (bytes > most) {
+        bytes = most;
+        is_touched_ = true;
+    }
     memory_.for_each_part(address, address + bytes, [&](size_t index, uint64_t from, uint64_t to) {
         pager::Region* const region = memory_.lasting_region(index);
         if (region != nullptr) to = accessible_end(*region, from, to);

@@ -66,6 +66,7 @@ private:
 
     bool is_far(uint64_t address) const noexcept { return memory_.contains(address); }
     int64_t make_in_pieces(const SystemCallArguments& row, const Argument& argument);
+    int64_t make_random_in_pieces(const SystemCallArguments& row);
     int64_t make_vector_in_pieces(const SystemCallArguments& row, const Argument& argument);
     int64_t make_messages(const SystemCallArguments& row);
     int64_t make_once(const SystemCallArguments& row);

@@ -9,6 +9,7 @@
 #include "intercept/intercept.hpp"
 #include "pager/fault/holds.hpp"
 #include "sys/process_lock.hpp"
+#include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 #include "sys/thread_count.hpp"
 #include "telemetry/raw_line.hpp"
@@ -58,6 +59,7 @@ void finish_fork(void* context) {
 void finish_fork_in_child(void* context) {
     auto& steps = *static_cast<ForkSteps*>(context);
     sys::OwnThread::forget_all();
+    sys::note_memory_owner();
     pager::holds.forget_others_in_child();
     BounceFrame::forget_others_in_child();
     const int error = space()->become_child(steps.has_row, steps.row);

@@ -18,6 +18,8 @@ namespace hanare::intercept {
 
 namespace {
 
+constexpr uint64_t kClearsHandlers = 0x1'0000'0000;  // CLONE_CLEAR_SIGHAND
+
 struct Wanted {
     bool is_valid = true;
     uint64_t flags = 0;
@@ -27,7 +29,7 @@ struct Wanted {
 Wanted wanted_of(const hook::SystemCall& call) {
     Wanted wanted;
     if (call.number == SYS_clone) {
-        wanted.flags = call.arguments[0];
+        wanted.flags = static_cast<uint32_t>(call.arguments[0]);
         wanted.stack = call.arguments[1];
     } else if (call.number == SYS_clone3) {
         wanted.is_valid = call.arguments[1] >= CLONE_ARGS_SIZE_VER0 &&
@@ -45,6 +47,12 @@ Wanted wanted_of(const hook::SystemCall& call) {
 hook::Verdict handle_fork(hook::SystemCall& call) {
     const Wanted wanted = wanted_of(call);
     if (!wanted.is_valid) return hook::Verdict::kNative;
+    // A child without Hanare's handlers would end at its first fault.  As before Linux 5.5, so that
+    // libc's posix_spawn falls back.
+    if ((wanted.flags & kClearsHandlers) != 0) {
+        call.finish(-EINVAL);
+        return hook::Verdict::kDone;
+    }
     // Which has the memory, and descriptors of its own.
     if ((wanted.flags & (CLONE_VM | CLONE_VFORK | CLONE_FILES)) == CLONE_VM) end_beginning();
     // A thread, or a child that borrows this memory until it execs.

@@ -20,6 +20,7 @@
 #include "intercept/file_kinds.hpp"
 #include "intercept/forks.hpp"
 #include "intercept/may_read.hpp"
+#include "intercept/signal_actions.hpp"
 #include "pager/fault/handler.hpp"
 #include "pager/fault/region.hpp"
 #include "sys/other_stack.hpp"
@@ -156,17 +157,6 @@ Verdict handle_memory(SystemCall& call) {
     }
     call.finish(asked.result);
     return Verdict::kDone;
-}
-
-// SIGBUS stays with Hanare, whatever libc itself does with signals, as in the child of posix_spawn.
-// The program's own wishes never come here: hook/wrap_actions.cpp keeps them.
-bool changes_fault_action(const SystemCall& call) {
-    const auto* action = reinterpret_cast<const uint64_t*>(call.arguments[1]);
-    const uint64_t number = call.arguments[0];
-    if (number != SIGBUS && number != SIGSEGV) return false;
-    if (!may_read(*the_space, call, call.arguments[1], sizeof *action)) return false;
-    constexpr uint64_t kIgnored = 1;
-    return action[0] <= kIgnored;
 }
 
 constexpr uint64_t kFaultBits = (uint64_t{1} << (SIGBUS - 1)) | (uint64_t{1} << (SIGSEGV - 1));
@@ -365,11 +355,7 @@ Verdict handle_unshare(SystemCall& call) {
     return Verdict::kNative;
 }
 
-Verdict handle_action(SystemCall& call) {
-    if (!changes_fault_action(call)) return handle_arguments(call);
-    call.finish(0);
-    return Verdict::kDone;
-}
+Verdict handle_action(SystemCall& call) { return handle_signal_action(*the_space, call); }
 
 constexpr uint32_t kSeal = 462;  // mseal
 

@@ -5,9 +5,9 @@
 
 #include <sys/syscall.h>
 
-#include "hook/kept_actions.hpp"
 #include "intercept/far_arguments.hpp"
 #include "intercept/region_memory.hpp"
+#include "intercept/signal_actions.hpp"
 #include "sys/thread_count.hpp"
 
 namespace hanare::intercept {
@@ -19,26 +19,6 @@ bool RegionMemory::may_access(uintptr_t address, size_t bytes) const {
     return covered == 0 || covered == bytes;
 }
 
-namespace {
-
-struct ActionChange {
-    hook::SystemCall& call;
-    bool is_done = false;
-};
-
-hook::Verdict handle_action(hook::SystemCall& call) {
-    ActionChange change{call};
-    hook::hanare_hook_with_vector_registers(
-        [](void* context) {
-            auto& wanted = *static_cast<ActionChange*>(context);
-            wanted.is_done = hook::change_kept_action(wanted.call);
-        },
-        &change);
-    return change.is_done ? hook::Verdict::kDone : handle_arguments(call);
-}
-
-}  // namespace
-
 hook::Verdict handle_region_call(hook::SystemCall& call) {
     if (sys::OwnThread::is_current()) return hook::Verdict::kNative;
     switch (call.number) {
@@ -47,7 +27,7 @@ hook::Verdict handle_region_call(hook::SystemCall& call) {
         case SYS_vfork:
         case SYS_clone:
         case SYS_clone3: return hook::Verdict::kNative;
-        case SYS_rt_sigaction: return handle_action(call);
+        case SYS_rt_sigaction: return handle_signal_action(region_memory(), call);
         case SYS_setsockopt: return handle_socket_option(call);
         default: return handle_arguments(call);
     }

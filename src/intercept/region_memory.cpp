@@ -13,6 +13,7 @@
 #include "intercept/far_arguments.hpp"
 #include "intercept/region_calls.hpp"
 #include "pager/fault/holds.hpp"
+#include "sys/raw_thread.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::intercept {
@@ -40,6 +41,7 @@ bool is_under_hanare_run() {
 
 void begin_child() {
     region_memory().forget_in_child();
+    sys::note_memory_owner();
     pager::holds.forget_others_in_child();
     BounceFrame::forget_others_in_child();
 }

@@ -9,9 +9,9 @@
 
 namespace hanare::space {
 
-// What the terminal sends.  A timer and the limit of processor time are the process's own.
+// What the terminal sends.  The limit of processor time is the process's own.
 inline bool goes_to_all_by_itself(int number, int code) noexcept {
-    if (number == SIGALRM || number == SIGXCPU) return false;
+    if (number == SIGXCPU) return false;
     return sys::comes_to_program_too(number, code);
 }
 

@@ -31,7 +31,8 @@ sigset_t forwarded_signals() {
 }
 
 bool comes_to_program_too(int number, int code) {
-    return code == SI_KERNEL && !(number == SIGHUP && getsid(0) == getpid());
+    const bool is_own_timer = number == SIGALRM;  // which exec has kept
+    return code == SI_KERNEL && !is_own_timer && !(number == SIGHUP && getsid(0) == getpid());
 }
 
 ProgramEnd program_end(int wait_status) {

@@ -6,6 +6,7 @@
 
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
@@ -39,6 +40,15 @@ inline uint32_t raw_process_id() noexcept {
 inline uint32_t raw_thread_id() noexcept {
     return static_cast<uint32_t>(raw_call3(SYS_gettid, 0, 0, 0));
 }
+// The process whose memory this is.  A child of vfork shares it until it execs, and is another one:
+// to that, all threads of its parent are gone.
+inline constinit std::atomic<uint32_t> memory_owner{0};
+inline void note_memory_owner() noexcept { memory_owner.store(raw_process_id()); }
+inline bool borrows_memory() noexcept {
+    const uint32_t owner = memory_owner.load(std::memory_order_relaxed);
+    return owner != 0 && owner != raw_process_id();
+}
+
 // Of this process.
 inline bool raw_thread_lives(uint32_t thread_id) noexcept {
     return raw_call3(SYS_tgkill, raw_process_id(), thread_id, 0) != -ESRCH;

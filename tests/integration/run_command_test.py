@@ -454,6 +454,12 @@ class Signals(Base):
                 self.assertEqual(process.stdout.readline(), number.name + "\n")
             self.assertEqual(process.wait(60), 5)
 
+    def test_timers_outlive_exec(self):
+        begin = ("import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.2); "
+                 "os.execv(sys.argv[1], sys.argv[1:])")
+        result = self.run_hanare("-c", begin, HANARE, "run", "sleep", "60", program=sys.executable)
+        self.assertEqual(result.returncode, -signal.SIGALRM, result.stderr)
+
     def test_kill_ends_the_program(self):
         with self.started("sh", "-c", "echo $$; exec cat") as process:
             program = int(process.stdout.readline())

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 
 #define ARRAY_BYTES (6 * MIB + 5 * PAGE)
@@ -77,6 +78,55 @@ static void wrong_addresses(void) {
     CHECK(sigprocmask(SIG_UNBLOCK, mask, &now) == 0);
     CHECK(sigismember(&now, SIGSEGV) == 1 && sigismember(&now, SIGUSR2) == 1);
     CHECK(munmap(reserved, 64 * MIB) == 0);
+}
+
+// As the kernel has it.
+struct kernel_action {
+    void* handler;
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+static volatile sig_atomic_t faults;
+
+static void count_fault(int number, siginfo_t* info, void* context) {
+    (void)number, (void)info;
+    ((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP] += 2;
+    ++faults;
+}
+
+static void fault(void) { __asm__ volatile("movb (%0), %%al" : : "a"((void*)0x1000) : "memory"); }
+
+// Past libc: the program's wish, and faults on far memory are served all the same.
+static void actions_past_libc(void) {
+    struct sigaction by_libc = {.sa_sigaction = count_fault, .sa_flags = SA_SIGINFO}, before;
+    CHECK(sigaction(SIGSEGV, &by_libc, &before) == 0);
+    struct kernel_action wanted, kept;
+    MUST_BE(0, syscall(SYS_rt_sigaction, SIGSEGV, NULL, &wanted, 8));
+    CHECK(wanted.handler == (void*)count_fault);
+    faults = 0;
+    for (int number = 0; number < 2; ++number) {
+        MUST_BE(0, syscall(SYS_rt_sigaction, number == 0 ? SIGSEGV : SIGBUS, &wanted, &kept, 8));
+        sweep();
+        fault();
+        CHECK(faults == number + 1);
+    }
+    // A child that shares the memory changes what is its own.
+    const pid_t child = vfork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        struct sigaction plain = {.sa_handler = SIG_DFL};
+        sigaction(SIGSEGV, &plain, NULL);
+        wanted.handler = NULL;
+        syscall(SYS_rt_sigaction, SIGSEGV, &wanted, NULL, 8);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    fault();
+    CHECK(faults == 3);
+    CHECK(sigaction(SIGSEGV, &before, NULL) == 0 && signal(SIGBUS, SIG_DFL) != SIG_ERR);
 }
 
 // The structures are in ordinary memory, and name what is not there.
@@ -298,6 +348,13 @@ static void refusals(void) {
     MUST_BE(-EINVAL, syscall(440, self, &range, 1, MADV_DONTNEED, 0));
     close(self);
     CHECK(munmap(memory, 2 * MIB) == 0);
+    // A child without handlers, by which libc begins one that execs.
+    struct {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+    } clone = {.flags = 0x100000000 | 0x4100, .exit_signal = SIGCHLD};
+    const long cloned = syscall(SYS_clone3, &clone, sizeof clone);
+    if (cloned == 0) _exit(0);
+    CHECK(cloned == -1 && errno == EINVAL);
     // More than can stay in memory for good.
     unsigned char* const large = (unsigned char*)far_memory(40 * MIB);
     fill(large, 40 * MIB, 81);
@@ -313,6 +370,7 @@ int main(int count, char** arguments) {
         return 0;
     }
     wrong_addresses();
+    actions_past_libc();
     named_memory();
     spliced();
     mapped_files();

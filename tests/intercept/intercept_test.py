@@ -93,7 +93,7 @@ def refusing(*calls):
 
 class Programs(unittest.TestCase):
     def compare(self, name, local="20M", status=0, launcher=(), far_mib=40,
-                lines=(), arguments=()):
+                lines=(), arguments=(), options=()):
         """`lines`: patterns of what may be said before the last line, each once."""
         expected = plain(name, *arguments)
         self.assertEqual(expected[0], status, expected[2])
@@ -105,7 +105,7 @@ class Programs(unittest.TestCase):
                 os.mkdir(folder)
                 os.chmod(folder, 0o777)
             result = run([*launcher, HANARE, "run", "--local", local, "--store", f"file:{store}",
-                          "--stats", stats, PROGRAMS / name, *arguments], work)
+                          "--stats", stats, *options, PROGRAMS / name, *arguments], work)
             self.assertEqual(result[:2], expected[:2], result[2])
             said = "".join(f"({line})?" for line in lines)
             self.assertRegex(result[2], rf"\A{said}hanare: peak far memory [^\n]*\n\Z")
@@ -265,6 +265,9 @@ print(good, check(1))
             result = run([HANARE, "run", "--local", "20M", "--store", f"file:{place}",
                           PROGRAMS / "corner_calls", "refusals"], place)
         self.assertEqual(result[:2], (0, ""), result[2])
+
+    def test_spawn_beside(self):
+        self.compare("spawn_beside")
 
     def test_mappings(self):
         self.compare("mappings")
@@ -447,6 +450,16 @@ print(memory[0])
             program = pathlib.Path(place, "common")
             subprocess.run([compiler, "-O1", HERE / "common.f90", "-o", program], check=True)
             self.compare(program)
+
+    def test_other_engines(self):
+        for engine, name in (("sigbus-copy", "forks"), ("sigbus-copy", "corner_calls"),
+                             ("segv-remap", "mappings"), ("segv-remap", "forks")):
+            with self.subTest(engine=engine, name=name):
+                self.compare(name, local="24M", options=("--engine", engine),
+                             lines=(r"hanare: warn: the stacks in far memory [^\n]*\n",))
+
+    def test_all_held(self):
+        self.compare("all_held")
 
     def test_without_userfaultfd(self):
         for name in ("waiting", "cancel"):

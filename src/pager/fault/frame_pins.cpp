@@ -7,13 +7,22 @@
 
 namespace hanare::pager {
 
+namespace {
+
+// Of what is created with a frame.
+constexpr uint64_t kDescriptorsBytes = 4096;
+
+}  // namespace
+
 void FrameTable::set_budget(uint64_t bytes) noexcept {
+    bool grows = false;
     {
         const sys::LockGuard guard(lock_);
         given_budget_bytes_ = bytes;
-        adapt_budget();
+        exceeded_to_bytes_ = 0;
+        grows = adapt_budget();
     }
-    note_progress();
+    if (grows) note_progress();
 }
 
 // What must remain for blocks that are not pinned.
@@ -61,9 +70,7 @@ bool FrameTable::charge_kept(uint64_t bytes) noexcept {
         const sys::LockGuard guard(lock_);
         pinned_bytes_ += bytes;
         kept_bytes_ += bytes;
-        const uint64_t before = budget_bytes_;
-        adapt_budget();
-        grows = budget_bytes_ > before;
+        grows = adapt_budget();
     }
     if (grows) note_progress();
     return grows;
@@ -76,10 +83,22 @@ void FrameTable::refund_kept(uint64_t bytes) noexcept {
     adapt_budget();
 }
 
-void FrameTable::adapt_budget() noexcept {
+// Whether it is more than before.
+bool FrameTable::adapt_budget() noexcept {
+    const uint64_t before = budget_bytes_;
     const uint64_t least =
         kept_bytes_ == 0 ? 0 : metadata_bytes_ + kept_bytes_ + floor_beside_kept();
-    budget_bytes_ = std::max(given_budget_bytes_, least);
+    budget_bytes_ = std::max({given_budget_bytes_, least, exceeded_to_bytes_});
+    return budget_bytes_ > before;
+}
+
+void FrameTable::exceed_budget(uint64_t bytes) noexcept {
+    {
+        const sys::LockGuard guard(lock_);
+        exceeded_to_bytes_ = metadata_bytes_ + used_bytes_ + bytes + kDescriptorsBytes;
+        adapt_budget();
+    }
+    note_progress();
 }
 
 }  // namespace hanare::pager

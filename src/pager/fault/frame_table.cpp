@@ -84,6 +84,7 @@ void FrameTable::adjust_region(FrameClass& frame_class, int64_t blocks,
 }
 
 int FrameTable::watch_arenas(Engine& engine) noexcept {
+    if (engine.copies()) return 0;  // the kernel gives slots their pages
     const sys::LockGuard guard(lock_);
     for (const FrameClass& frame_class : classes_) {
         if (!frame_class.open()) continue;
@@ -752,9 +753,9 @@ void FrameTable::note_progress() noexcept {
     if (progress_waiters_.load(std::memory_order_seq_cst) != 0) sys::futex_wake_all(progress_);
 }
 
-void FrameTable::wait_progress(uint32_t seen) noexcept {
+void FrameTable::wait_progress(uint32_t seen, int timeout_ms) noexcept {
     progress_waiters_.fetch_add(1, std::memory_order_seq_cst);
-    if (progress() == seen) sys::futex_wait(progress_, seen);
+    if (progress() == seen) sys::futex_wait(progress_, seen, timeout_ms);
     progress_waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -206,6 +206,9 @@ public:
     // exceeded; true: by more than before.
     bool charge_kept(uint64_t bytes) noexcept;
     void refund_kept(uint64_t bytes) noexcept;
+    // For so much more than is used now, until the budget is set the next time: who waits for room
+    // may be whom all others wait for.
+    void exceed_budget(uint64_t bytes) noexcept;
     // Whether so much more can be kept within the budget.
     bool has_room_for_kept(uint64_t bytes) noexcept;
 
@@ -214,7 +217,7 @@ public:
 
     // Waiting for a change that may make acquire() or select_victim() succeed.
     uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
-    void wait_progress(uint32_t seen) noexcept;
+    void wait_progress(uint32_t seen, int timeout_ms = -1) noexcept;
     void note_progress() noexcept;
     const std::atomic<uint32_t>& progress_waiters() const noexcept { return progress_waiters_; }
     bool is_waited_for() const noexcept {
@@ -258,7 +261,7 @@ private:
     void test_protected() noexcept HANARE_REQUIRES(lock_);
     uint64_t floor_bytes() const noexcept HANARE_REQUIRES(lock_);
     uint64_t floor_beside_kept() const noexcept HANARE_REQUIRES(lock_);
-    void adapt_budget() noexcept HANARE_REQUIRES(lock_);
+    bool adapt_budget() noexcept HANARE_REQUIRES(lock_);
     uint64_t places_per_frame() const;
     void make_bare(Frame& frame) noexcept HANARE_EXCLUDES(lock_);
 
@@ -274,7 +277,8 @@ private:
     uint64_t adopted_table_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t spare_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // of all spare slots; not in the budget
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t kept_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in it (charge_kept)
+    uint64_t kept_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in it (charge_kept)
+    uint64_t exceeded_to_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
     uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
     uint64_t given_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // by acquire() and reserve(), in all

@@ -101,6 +101,14 @@ bool serve_or_report(Region& region, const void* address, bool write) noexcept {
     return false;
 }
 
+// It is in memory for good, and the engine protects nothing there.
+bool is_protected_by_program(const Region& region, const void* address) noexcept {
+    const uint32_t index = region.index_of(address);
+    if ((region.access_of(index).load() & block_access::kGuarded) == 0) return false;
+    const uint32_t word = region.block(index).load();
+    return block_word::pinned(word) && block_word::state(word) == BlockState::kWritable;
+}
+
 }  // namespace
 
 bool receive_fault(int, siginfo_t* info, void* context) noexcept {
@@ -120,6 +128,11 @@ bool receive_fault(int, siginfo_t* info, void* context) noexcept {
         region->leave();
         info->si_signo = SIGSEGV;
         info->si_code = SEGV_MAPERR;
+        return false;
+    }
+    if (info->si_signo == SIGSEGV && region->is_adopted() &&
+        is_protected_by_program(*region, address)) {
+        region->leave();
         return false;
     }
     const int saved_errno = errno;

@@ -19,6 +19,7 @@ constexpr uintptr_t kSameStackBytes = uintptr_t{256} << 10;
 
 Holds::Thread* Holds::own_thread() noexcept {
     if (own_ != nullptr) return static_cast<Thread*>(own_);
+    if (sys::borrows_memory()) return nullptr;
     const uint32_t id = sys::raw_thread_id();
     for (uint32_t index = 0; index < kThreadsMax; ++index) {
         Thread& thread = threads_[index];
@@ -70,6 +71,7 @@ bool Holds::cover_slow(const std::byte* memory, size_t bytes, uint32_t count) co
 
 // Taken over for the moment, so that nobody else does and holds something already.
 void Holds::release_dead() noexcept {
+    if (sys::borrows_memory()) return;
     const uint32_t id = sys::raw_thread_id();
     const uint32_t count = count_.load(std::memory_order_acquire);
     for (uint32_t index = 0; index < count; ++index) {

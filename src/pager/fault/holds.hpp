@@ -68,6 +68,9 @@ public:
         return cover(memory, bytes);
     }
 
+    // What threads have left that are gone.
+    void release_dead() noexcept;
+
     // In the child of a fork: what other threads held is over.
     void forget_others_in_child() noexcept;
 
@@ -88,8 +91,6 @@ private:
 
     bool cover_slow(const std::byte* memory, size_t bytes, uint32_t count) const noexcept;
     Thread* own_thread() noexcept;
-    void release_dead() noexcept;
-
     [[gnu::tls_model("initial-exec")]] static thread_local constinit void* own_;
 
     Thread threads_[kThreadsMax];

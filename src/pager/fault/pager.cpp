@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "pager/fault/checksum.hpp"
+#include "pager/fault/holds.hpp"
 #include "pager/fault/parts.hpp"
 #include "pager/fault/zeros.hpp"
 #include "sys/clock.hpp"
@@ -23,6 +24,11 @@ namespace {
 
 // The keeper is told of what was begun so often.
 constexpr uint64_t kBegunStepBytes = 1 * kMiB;
+constexpr uint64_t kNsPerMs = 1'000'000;
+// Without any progress; less where that has been so a moment ago.
+constexpr uint64_t kStuckMs = 500;
+constexpr uint64_t kStuckAgainMs = 10;
+constexpr uint64_t kStuckRecently_ns = 5000 * kNsPerMs;
 
 // In which a block is owned for a moment that changes nothing of what it holds.
 BlockState busy_state(BlockState state) {
@@ -361,6 +367,25 @@ Pager::Room Pager::take_room(Region& region, uint64_t bytes, UseAhead use_ahead,
     return {nullptr, frames_.reserve(bytes, use_ahead) ? bytes : 0};
 }
 
+// All that is there may be held, by calls that wait for each other, or sleep until somebody comes
+// on who waits here.
+void Pager::wait_or_exceed(uint32_t seen, uint64_t bytes, uint64_t* stuck_since_ns) noexcept {
+    const uint64_t began_ns = sys::now_ns();
+    const bool has_been_so = began_ns - exceeded_ns_.load() < kStuckRecently_ns;
+    const uint64_t patience_ms = has_been_so ? kStuckAgainMs : kStuckMs;
+    frames_.wait_progress(seen, static_cast<int>(patience_ms));
+    if (frames_.progress() != seen) {
+        *stuck_since_ns = 0;
+        return;
+    }
+    if (*stuck_since_ns == 0) *stuck_since_ns = began_ns;
+    const uint64_t now_ns = sys::now_ns();
+    if (now_ns - *stuck_since_ns < patience_ms * kNsPerMs) return;
+    exceeded_ns_.store(now_ns);
+    holds.release_dead();
+    frames_.exceed_budget(bytes);
+}
+
 hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noexcept {
     if (const auto function = on_need_.load(std::memory_order_relaxed)) function(*this);
     hanare_status failure = HANARE_STATUS_OK;
@@ -371,6 +396,7 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
     // a write of this thread's; but others may take what it brings, and a thread that serves the
     // kernel's faults may be whom a write waits for.
     bool may_wait_for_keeper = keeper_ != nullptr && fault_service_ == nullptr;
+    uint64_t stuck_since_ns = 0;
     for (uint32_t failures = 0; failures < kFailuresMax;) {
         const uint32_t seen = frames_.progress();
         const uint32_t chunks_ended = frames_.chunks_ended();
@@ -433,6 +459,8 @@ hanare_status Pager::obtain_room(Region& region, uint64_t bytes, Room* room) noe
         if (transfers_.in_flight()) {
             transfers_.wait_while(
                 [&] { return frames_.progress() == seen && transfers_.in_flight(); });
+        } else if (region.is_adopted()) {
+            wait_or_exceed(seen, bytes != 0 ? bytes : region.block_bytes, &stuck_since_ns);
         } else {
             frames_.wait_progress(seen);
         }

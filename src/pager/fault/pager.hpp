@@ -370,6 +370,7 @@ private:
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
     void say_more_is_kept() noexcept;
+    void wait_or_exceed(uint32_t seen, uint64_t bytes, uint64_t* stuck_since_ns) noexcept;
     void note_begun(uint64_t bytes) noexcept;
     // Engines that copy need no pages before a block leaves.
     bool populates_ahead() const noexcept { return works_ahead_ && !engine_.copies(); }
@@ -432,6 +433,7 @@ private:
     std::atomic<hanare_status> write_failure_{HANARE_STATUS_OK};  // the last one's
     std::atomic<uint32_t> hidden_beside_{0};  // since the last block left beside a read
     std::atomic<bool> has_said_more_is_kept_{false};
+    std::atomic<uint64_t> exceeded_ns_{0};    // when the budget was exceeded last
     std::atomic<bool> beside_failed_{false};  // the last eviction of the kind
     BufferPool copies_;                       // of parts from one place in the store to another
     Leftovers leftovers_;
