@@ -23,6 +23,7 @@
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/thread_state.hpp"
+#include "telemetry/log.hpp"
 #include "telemetry/run_page.hpp"
 
 namespace hanare::run {
@@ -56,6 +57,7 @@ struct Report {
     std::atomic<RunChild*> forked = nullptr;  // for the one that it is about to have
     int parent = 0;                           // of that one
     pager::FileRoom file_room;
+    bool is_lost = false;  // there is a page, and this process does not find it
     bool is_child = false;
     Counts inherited;           // by a child: not its own
     uint64_t faults_noted = 0;  // as activity
@@ -68,14 +70,39 @@ constinit std::atomic<bool> busy{false};
 // For the figures of a process that has no row.
 constinit RunRow row_of_its_own;
 
-RunPage* map_page(const char* path) {
-    auto memory = sys::map_shared_file(path, sizeof(RunPage));
-    if (!memory) return nullptr;
-    auto* const page = reinterpret_cast<RunPage*>(memory->address());
-    if (page->magic != RunPage::kMagic || page->bytes != sizeof(RunPage)) return nullptr;
+Result<RunPage*> map_page(const char* path) {
+    HANARE_TRY_ASSIGN(sys::Mapping memory, sys::map_shared_file(path, sizeof(RunPage)));
+    auto* const page = reinterpret_cast<RunPage*>(memory.address());
+    if (page->magic != RunPage::kMagic || page->bytes != sizeof(RunPage)) {
+        return fail(HANARE_STATUS_NOT_FOUND, "%s is no page of hanare run", path);
+    }
     // Never destroyed: the attendant writes there until the process is gone.
-    static const auto* const kept = new sys::Mapping(std::move(*memory));
+    static const auto* const kept = new sys::Mapping(std::move(memory));
     return reinterpret_cast<RunPage*>(kept->address());
+}
+
+// Of those that do not find the others nobody knows how many there are.
+constexpr uint64_t kLostShare = 16;
+
+// Another user, another /proc, or `hanare run` has ended.  What this process starts finds the page
+// no better, and does not say so again.
+void find_page(char* path) {
+    constexpr char kIsKnown = '-';
+    const bool is_known = *path == kIsKnown;
+    if (!is_known) {
+        const Result<RunPage*> page = map_page(path);
+        if (page) {
+            report.page = *page;
+            return;
+        }
+        telemetry::log(telemetry::LogLevel::kWarn,
+                       "the other programs of hanare run are not found (%s): this one, and each "
+                       "that it starts, takes 1/%u of the local memory",
+                       page.error().text, static_cast<unsigned>(kLostShare));
+        *path = kIsKnown;
+    }
+    report.is_lost = true;
+    report.local_bytes /= kLostShare;
 }
 
 // Whoever wins each of these two steps does what belongs to it.
@@ -353,7 +380,7 @@ bool try_report() noexcept {
 
 void open_report(uint64_t local_bytes) {
     report.local_bytes = local_bytes;
-    if (const char* path = std::getenv("HANARE_RUN_PAGE")) report.page = map_page(path);
+    if (char* const path = std::getenv("HANARE_RUN_PAGE")) find_page(path);
     if (report.page != nullptr) end_own_rows();
     report.command = sys::thread_name();
 }
@@ -375,9 +402,15 @@ bool is_alone() noexcept {
 void share_budget(pager::Pager& pager) noexcept {
     constexpr uint64_t kEveryNs = 100'000'000;
     constexpr uint64_t kStepsOfBudget = 32;
-    if (report.page == nullptr) return;
-    const bool is_first = report.row == nullptr;
     const uint64_t now_ns = sys::now_ns();
+    if (report.page == nullptr) {
+        if (!report.is_lost || now_ns - shared_ns < kEveryNs) return;
+        shared_ns = now_ns;
+        report_figures();
+        intercept::space()->pool()->shrink_to_budget();
+        return;
+    }
+    const bool is_first = report.row == nullptr;
     const uint64_t bytes = pager.frames().usage().frame_bytes;
     if (!is_first && now_ns - shared_ns < kEveryNs &&
         bytes < shared_bytes + report.local_bytes / kStepsOfBudget &&

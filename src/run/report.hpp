@@ -11,7 +11,9 @@
 
 namespace hanare::run {
 
-// Finds the page, if there is one.  Once, before the others.
+// Finds the page, if there is one.  Once, before the others.  Where there is one that cannot be
+// found, that is said, by one process for all that it starts, and a small part of `local_bytes` is
+// all that this one takes.
 void open_report(uint64_t local_bytes);
 
 // Writes how things are now, and adapts the budget, if memory has been adopted.

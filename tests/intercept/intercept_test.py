@@ -480,6 +480,34 @@ print(memory[0])
     def test_as_ordinary_user(self):
         self.compare("cancel", launcher=self.ordinary_user())
 
+    # `hanare run` of root's has a page that another user cannot open.
+    def test_who_does_not_find_the_others_takes_little(self):
+        user = self.ordinary_user()
+        program = """
+import re
+far = bytearray(150 << 20)
+for turn in range(2):
+    for at in range(0, len(far), 4096): far[at] += 1
+status = open("/proc/self/status").read()
+print(int(re.search(r"RssAnon:\\s*([0-9]+) kB", status)[1]) >> 10, sum(far[::4096]) >> 10)
+"""
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            os.chmod(place, 0o777)
+            script = pathlib.Path(place, "script.py")
+            script.write_text(program, "ascii")
+            python = f"python3 -S {script}"  # that the user may start
+            code, output, errors = run(
+                [HANARE, "run", "--local", "160M", "--store", f"file:{place}", *user,
+                 "sh", "-c", f"{python}; {python} & wait"], place)
+        self.assertEqual(code, 0, errors)
+        for line in output.splitlines():
+            local_mib, count = map(int, line.split())
+            self.assertLess(local_mib, 60)
+            self.assertEqual(count, 75)
+        self.assertEqual(len(output.splitlines()), 2)
+        self.assertRegex(errors, r"\Ahanare: warn: the other programs [^\n]*denied[^\n]*\n"
+                                 r"(hanare: peak far memory [^\n]*\n)?\Z")
+
     # The threads of Hanare's and those that the kernel makes for io_uring count, too.
     def test_limit_of_processes(self):
         if shutil.which("prlimit") is None:
