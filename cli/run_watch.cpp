@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "base/units.hpp"
 #include "sys/process_end.hpp"
+#include "sys/process_namespace.hpp"
+#include "sys/process_search.hpp"
 #include "sys/shared_memory.hpp"
 
 namespace hanare::cli {
 namespace {
 
 using telemetry::RunPage;
+using telemetry::RunProcess;
 using telemetry::RunRow;
 
 // Beside blocks a pool has tables.
@@ -41,7 +45,7 @@ std::string text_of(const std::array<std::atomic<char>, 16>& characters) {
 
 ProcessFigures figures_of(const RunRow& row) {
     ProcessFigures figures;
-    figures.process_id = row.process_id.load();
+    figures.process_id = row.process.load().id;
     figures.command = text_of(row.command);
     figures.has_ended = row.state.load() == RunRow::kEnded;
 #define HANARE_RUN_FIELD(name, text) figures.name = row.name.load(std::memory_order_relaxed);
@@ -70,6 +74,7 @@ void add_to(RunTotals& totals, ProcessFigures figures) {
 Result<RunWatch> RunWatch::start(uint64_t budget_bytes, bool with_maps) {
     constexpr size_t kBytes = round_up(sizeof(RunPage), kOsPageBytes);
     RunWatch watch;
+    watch.self_ = {.id = getpid(), .name_space = static_cast<uint32_t>(sys::process_namespace())};
     HANARE_TRY_ASSIGN(watch.memory_, sys::create_shared_memory(kBytes));
     HANARE_TRY_ASSIGN(watch.mapping_, sys::Mapping::reserve(kBytes, kOsPageBytes));
     HANARE_TRY(sys::map_shared(watch.mapping_, watch.memory_));
@@ -79,6 +84,7 @@ Result<RunWatch> RunWatch::start(uint64_t budget_bytes, bool with_maps) {
     watch.page_->bytes = sizeof(RunPage);
     watch.page_->budget_bytes = budget_bytes;
     watch.page_->wants_maps = with_maps ? 1 : 0;
+    watch.page_->launcher = watch.self_;
     return watch;
 }
 
@@ -88,7 +94,8 @@ std::string RunWatch::page_path() const {
 
 void RunWatch::look() {
     if (page_->processes.load() == 0) return;
-    rows_.resize(RunPage::kRows);
+    const std::span<RunRow> used = page_->used_rows();
+    if (rows_.size() < used.size()) rows_.resize(used.size());
     for (size_t i = 0; i < rows_.size(); ++i) look_at(page_->rows[i], rows_[i]);
     for (telemetry::RunChild& child : page_->children) look_at(child);
     add_up();
@@ -96,24 +103,24 @@ void RunWatch::look() {
 
 void RunWatch::look_at(RunRow& shared, Row& row) {
     const bool is_free = shared.state.load() == RunRow::kFree;
-    const int process_id = is_free ? 0 : shared.process_id.load();
-    if (row.last.process_id != process_id) retire(row);
-    if (process_id == 0) return;
+    const RunProcess name = is_free ? RunProcess() : shared.process.load();
+    if (row.name != name) retire(row);
+    if (name.id == 0) return;
+    row.name = name;
     const bool may_need_us = shared.state.load() == RunRow::kLive || shared.shares.load() != 0;
     // Another may have taken the row meanwhile.
-    if (may_need_us && is_dead(row, process_id) && shared.process_id.load() == process_id) {
-        take_out(shared);
-    }
+    if (may_need_us && is_dead(row, name) && shared.process.load() == name) take_out(shared);
     row.last = figures_of(shared);
     if (row.last.has_ended) row.process.close();
 }
 
-// Of children that end before they have a row nothing is set aside any more.
-void RunWatch::look_at(telemetry::RunChild& child) {
-    int32_t process_id = child.process_id.load();
+// Of children that end before they have a row nothing is set aside any more.  Who forked in another
+// namespace sees to that itself.
+void RunWatch::look_at(telemetry::RunChild& child) const {
+    RunProcess name = child.process.load();
     Row row;
-    if (process_id == 0 || !is_dead(row, process_id)) return;
-    child.process_id.compare_exchange_strong(process_id, 0);
+    if (name.id == 0 || !self_.can_tell_of(name) || !is_dead(row, name)) return;
+    child.process.compare_exchange_strong(name, RunProcess());
 }
 
 // What the process of the row had is remembered, of very many processes as a sum only.
@@ -129,10 +136,15 @@ void RunWatch::retire(Row& row) {
     row = Row();
 }
 
-bool RunWatch::is_dead(Row& row, int process_id) {
+bool RunWatch::is_dead(Row& row, const RunProcess& name) const {
     if (!row.process.is_open()) {
-        const int error = sys::open_process(process_id, row.process);
-        if (error != 0) return error == ESRCH || !sys::exists(process_id);
+        if (row.is_unknown || name.name_space == 0) return false;
+        std::optional<pid_t> process = name.id;
+        if (!self_.can_tell_of(name)) process = sys::find_process(name.name_space, name.id);
+        row.is_unknown = !process;
+        if (!process) return false;
+        const int error = *process == 0 ? ESRCH : sys::open_process(*process, row.process);
+        if (error != 0) return error == ESRCH || !sys::exists(*process);
     }
     return sys::has_ended(row.process);
 }

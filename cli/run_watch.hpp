@@ -89,18 +89,21 @@ private:
 
     struct Row {
         ProcessFigures last;
+        telemetry::RunProcess name;  // of the process, as it is in the page
         sys::FileDescriptor process;
+        bool is_unknown = false;  // it has no number here, as far as can be told
     };
 
     RunWatch() = default;
-    static void look_at(telemetry::RunChild& child);
+    void look_at(telemetry::RunChild& child) const;
     void look_at(telemetry::RunRow& shared, Row& row);
     void retire(Row& row);
-    static bool is_dead(Row& row, int process_id);
+    bool is_dead(Row& row, const telemetry::RunProcess& name) const;
     void take_out(telemetry::RunRow& shared);
     void add_up();
     std::vector<RunMapShot> shoot_maps(double elapsed_s) const;
 
+    telemetry::RunProcess self_;
     sys::FileDescriptor memory_;
     sys::Mapping mapping_;
     telemetry::RunPage* page_ = nullptr;

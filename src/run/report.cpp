@@ -17,6 +17,7 @@
 #include "run/control.hpp"
 #include "run/recent_maximum.hpp"
 #include "run/room.hpp"
+#include "run/rows.hpp"
 #include "sys/clock.hpp"
 #include "sys/lock.hpp"
 #include "sys/process_end.hpp"
@@ -32,6 +33,7 @@ namespace {
 
 using telemetry::RunChild;
 using telemetry::RunPage;
+using telemetry::RunProcess;
 using telemetry::RunRow;
 
 // What is counted from the start of the process on.
@@ -55,7 +57,7 @@ struct Report {
     RecentMaximum other_bytes;                // of that, what Hanare does not keep
     RunChild* own_child = nullptr;            // set aside for this process, until it has a row
     std::atomic<RunChild*> forked = nullptr;  // for the one that it is about to have
-    int parent = 0;                           // of that one
+    RunProcess parent;                        // of that one
     pager::FileRoom file_room;
     bool is_lost = false;  // there is a page, and this process does not find it
     bool is_child = false;
@@ -93,6 +95,7 @@ void find_page(char* path) {
         const Result<RunPage*> page = map_page(path);
         if (page) {
             report.page = *page;
+            this_process();  // while there is a /proc
             return;
         }
         telemetry::log(telemetry::LogLevel::kWarn,
@@ -105,37 +108,16 @@ void find_page(char* path) {
     report.local_bytes /= kLostShare;
 }
 
-// Whoever wins each of these two steps does what belongs to it.
-void end_row(RunRow& row) noexcept {
-    uint32_t live = RunRow::kLive;
-    if (row.state.compare_exchange_strong(live, RunRow::kEnded)) {
-        report.page->far_bytes.fetch_sub(row.far_bytes.load());
-    }
-    uint32_t shares = 1;
-    if (row.shares.compare_exchange_strong(shares, 0)) report.page->sharers.fetch_sub(1);
-}
-
 // What another program left, which this process was before it called exec.
 void end_own_rows() noexcept {
     if (report.page->processes.load() == 0) return;  // and most of the page is not even there
-    release_all_of(*report.page, getpid());
-    for (RunRow& row : report.page->rows) {
-        if (row.state.load() == RunRow::kLive && row.process_id.load() == getpid()) end_row(row);
-    }
-}
-
-RunRow* take_row() noexcept {
-    for (const uint32_t state : {RunRow::kFree, RunRow::kEnded}) {
-        for (RunRow& row : report.page->rows) {
-            uint32_t seen = state;
-            if (row.state.compare_exchange_strong(seen, RunRow::kClaimed)) return &row;
-        }
-    }
-    return nullptr;
+    const RunProcess process = this_process();
+    release_all_of(*report.page, process);
+    end_rows_of(*report.page, process);
 }
 
 void begin_row(RunRow& row) noexcept {
-    row.process_id.store(getpid());
+    row.process.store(this_process());
     const std::array<char, 16>& name = report.command;
     for (size_t i = 0; i < name.size(); ++i) row.command[i].store(name[i]);
 #define HANARE_RUN_CLEAR(field, text) row.field.store(0);
@@ -146,7 +128,7 @@ void begin_row(RunRow& row) noexcept {
 }
 
 RunRow* claim_row() noexcept {
-    RunRow* const row = take_row();
+    RunRow* const row = take_row(*report.page);
     if (row == nullptr) return nullptr;
     begin_row(*row);
     row->divided_among.store(0);
@@ -216,7 +198,7 @@ Counts counts_of(const intercept::Space& space, const hanare_counters& counters)
 
 void write_row(intercept::Space& space, const hanare_counters& counters) noexcept {
     RunRow& row = current_row();
-    if (row.process_id.load() != getpid()) begin_row(row);
+    if (row.process.load() != this_process()) begin_row(row);
     const intercept::Space::Figures figures = space.figures();
     row.far_bytes = figures.far_bytes;
     raise(row.far_bytes_peak, own_peak(figures));
@@ -271,19 +253,20 @@ uint64_t share_of_budget(uint32_t sharers) noexcept {
     const uint64_t equal = local_bytes / kEvenShare / sharers;
     const uint64_t even = std::max(equal, report.row->least_bytes.load());
     uint64_t evens = even;
-    uint64_t weights = 0;
+    const uint64_t weight = kActivityMin + report.row->activity.load();
+    uint64_t weights = weight;
     uint64_t others_bytes = 0;
-    for (const RunRow& row : report.page->rows) {
-        if (row.shares.load() != 1 || row.state.load() != RunRow::kLive) continue;
+    for (const RunRow& row : std::as_const(*report.page).used_rows()) {
+        if (&row == report.row || row.shares.load() != 1 || row.state.load() != RunRow::kLive) {
+            continue;
+        }
         const bool recent = is_recent(row);
         weights += kActivityMin + (recent ? row.activity.load() : 0);
-        if (&row == report.row) continue;
         const uint64_t granted = recent ? row.share_bytes.load() : 0;
         others_bytes += std::max(row.present_bytes.load(), granted);
         evens += std::max(equal, row.least_bytes.load());
     }
     const uint64_t rest = local_bytes - std::min(local_bytes, evens);
-    const uint64_t weight = std::min(weights, kActivityMin + report.row->activity.load());
     const uint64_t share = even + rest / weights * weight + rest % weights * weight / weights;
     const uint64_t left = local_bytes - std::min(local_bytes, others_bytes);
     return std::max(even, std::min(share, std::max(left, report.share_bytes)));
@@ -354,6 +337,16 @@ constinit std::atomic<uint32_t> sharers_seen{0};
 constinit std::atomic<uint64_t> shared_ns{0};     // when it asked for its part last
 constinit std::atomic<uint64_t> shared_bytes{0};  // what it had then
 
+// Dead processes have no part of the budget any more.
+void look_for_dead() noexcept {
+    constexpr uint64_t kEveryNs = 1'000'000'000;
+    static uint64_t looked_ns = 0;
+    const uint64_t now_ns = sys::now_ns();
+    if (report.row == nullptr || now_ns - looked_ns < kEveryNs) return;
+    looked_ns = now_ns;
+    end_rows_of_dead(*report.page, this_process());
+}
+
 // False: another thread does it at this moment, or there is nothing to report.
 bool try_report() noexcept {
     intercept::Space* const space = intercept::space();
@@ -361,6 +354,7 @@ bool try_report() noexcept {
     hanare_counters counters = {};
     static_cast<void>(space->pool()->stats(nullptr, counters));
     if (report.page != nullptr && report.row == nullptr) report.row = claim_row();
+    look_for_dead();
     const uint32_t sharers = adapt_budget(*space->pool(), counters);
     static_cast<void>(space->pool()->stats(nullptr, counters));
     write_row(*space, counters);
@@ -435,10 +429,10 @@ void set_aside_for_child() noexcept {
     constexpr uint32_t kPauseUs = 100;
     if (report.page == nullptr) return;
     pager::Pool& pool = *intercept::space()->pool();
-    const int process_id = getpid();
+    const RunProcess process = this_process();
     const uint64_t bytes = sys::own_memory().page_table_bytes + kOwnBytes;
-    report.parent = process_id;
-    RunChild* const forked = set_aside(*report.page, process_id, bytes);
+    report.parent = process;
+    RunChild* const forked = set_aside(*report.page, process, bytes);
     report.forked.store(forked);
     // Who has no part of the budget yet has nothing of its own to give up.
     if (forked == nullptr || (report.is_child && report.row == nullptr)) return;
@@ -459,6 +453,7 @@ void note_child(int child) noexcept {
 }
 
 void begin_child_report() noexcept {
+    forget_this_process();
     report.own_child = report.forked.exchange(nullptr);
     report.row = nullptr;
     report.is_child = true;
@@ -490,13 +485,14 @@ void tell_figures(control::Answer& answer) noexcept { tell(answer, current_row()
 // One that was killed stands there until `hanare run` takes it out, if that still lives.
 void tell_others(control::Answer& answer) noexcept {
     if (report.page == nullptr) return;
-    for (const RunRow& row : report.page->rows) {
-        const pid_t process = row.process_id.load();
-        if (row.state.load() != RunRow::kLive || row.answers.load() != 0 || process == getpid() ||
-            !sys::exists(process)) {
+    for (const RunRow& row : std::as_const(*report.page).used_rows()) {
+        const RunProcess process = row.process.load();
+        if (row.state.load() != RunRow::kLive || row.answers.load() != 0 || process.id == 0 ||
+            process == this_process() ||
+            (this_process().can_tell_of(process) && !sys::exists(process.id))) {
             continue;
         }
-        answer.open('{').member("process_id", static_cast<uint64_t>(process));
+        answer.open('{').member("process_id", static_cast<uint64_t>(process.id));
         tell(answer, row);
         answer.close('}');
     }

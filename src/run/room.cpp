@@ -32,7 +32,7 @@ constinit sys::EventFd* wanted = nullptr;  // never destroyed, as what waits for
 uint64_t missing_bytes(const RunPage& page, const RunRow* own, uint32_t sharers,
                        uint64_t now_ns) noexcept {
     uint64_t missing = 0;
-    for (const RunRow& row : page.rows) {
+    for (const RunRow& row : page.used_rows()) {
         const uint32_t among = row.divided_among.load();
         if (&row == own || row.state.load() != RunRow::kLive || among == 0) continue;
         if (now_ns - std::min(now_ns, row.active_ns.load()) > kSilentNs) continue;

@@ -22,6 +22,12 @@ bool has_ended(const FileDescriptor& process) {
     return poll(&state, 1, 0) == 1 && (state.revents & POLLIN) != 0;
 }
 
+bool has_ended(pid_t process) {
+    FileDescriptor file;
+    const int error = open_process(process, file);
+    return error == 0 ? has_ended(file) : error == ESRCH || !exists(process);
+}
+
 bool exists(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
 
 }  // namespace hanare::sys

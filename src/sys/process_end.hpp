@@ -16,6 +16,9 @@ int open_process(pid_t process, FileDescriptor& file);
 // Whether the process of a descriptor that open_process() gave has ended.
 bool has_ended(const FileDescriptor& process);
 
+// Whether the process has ended, reaped or not; false where the kernel does not tell.
+bool has_ended(pid_t process);
+
 // Whether there is such a process; one that has ended and waits for its parent counts.
 bool exists(pid_t process);
 

@@ -9,6 +9,7 @@
 namespace hanare::sys {
 
 // The kernel's number for it, the same for all that are in it; 0: not known, for want of /proc.
+// Async-signal-safe.
 uint64_t process_namespace() noexcept;
 
 }  // namespace hanare::sys

@@ -10,8 +10,23 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace hanare::telemetry {
+
+// A process: its number, and the namespace in which it has that (the kernel's number for it; 0: not
+// known).  In one word, so that both are always of the same process.
+struct alignas(8) RunProcess {
+    int32_t id = 0;  // 0: none
+    uint32_t name_space = 0;
+
+    // Whether what a number means here is what it means there.
+    bool can_tell_of(const RunProcess& other) const noexcept {
+        return name_space != 0 && name_space == other.name_space;
+    }
+    bool operator==(const RunProcess&) const = default;
+};
+static_assert(std::atomic<RunProcess>::is_always_lock_free);
 
 // XX(name, text): figures of one process; bytes unless the name says otherwise.
 #define HANARE_RUN_FIGURE_MAP(XX)                                                 \
@@ -58,7 +73,7 @@ struct RunRow {
     };
 
     std::atomic<uint32_t> state{kFree};
-    std::atomic<int32_t> process_id{0};
+    std::atomic<RunProcess> process{};
     std::atomic<uint32_t> shares{0};  // 1: it has a part of the budget, 0: not yet or not any more
     // Of a process that makes room by itself when there are more sharers: among how many its budget
     // was divided when its figures were written.  0: it does so only when it needs memory.
@@ -85,15 +100,17 @@ struct RunRow {
 };
 
 // A forked child that has no row yet, and what is set aside for what it takes until then.  Of those
-// that end without one `hanare run` clears `process_id`.
+// that end without one `hanare run` clears `process`.
 struct RunChild {
-    std::atomic<int32_t> process_id{0};  // as its parent knows it, at first the parent's; 0: free
+    std::atomic<RunProcess> process{};  // as its parent knows it, at first the parent; none: free
     std::atomic<uint64_t> bytes{0};
 };
 
 struct RunPage {
-    static constexpr uint64_t kMagic = 0x35454741504e5552;  // "RUNPAGE5"
-    static constexpr size_t kRows = 256;
+    static constexpr uint64_t kMagic = 0x36454741504e5552;  // "RUNPAGE6"
+    static constexpr size_t kRows = 1024;
+    // As many keep what they tell of processes that have ended while there are free ones.
+    static constexpr size_t kUsualRows = 256;
     static constexpr size_t kChildren = 64;
 
     uint64_t magic = kMagic;
@@ -101,15 +118,27 @@ struct RunPage {
     // Set before the first process starts.
     uint64_t budget_bytes = 0;  // for all processes together
     uint64_t wants_maps = 0;    // 1: processes say where their memory is
-    // Rows whose `shares` is 1: the budget is divided among them.  Whoever finds a dead process
-    // takes it out (compare-and-swap of `shares`).
+    RunProcess launcher;        // `hanare run`
+    // Rows whose `shares` is 1: the budget is divided among them.  `hanare run` takes dead
+    // processes out (compare-and-swap of `shares`); once it has ended, and where it does not know
+    // their numbers, the others do.
     std::atomic<uint32_t> sharers{0};
     std::atomic<uint32_t> processes{0};  // that ever had far memory
+    std::atomic<uint32_t> rows_used{0};  // one past the last that was ever taken
+    std::atomic<uint32_t> is_left{0};    // 1: `hanare run` has ended
     // Of all processes together.
     std::atomic<uint64_t> far_bytes{0};
     std::atomic<uint64_t> far_bytes_peak{0};
     std::array<RunRow, kRows> rows{};
     std::array<RunChild, kChildren> children{};
+
+    // Those that nobody ever took are not even there.
+    std::span<RunRow> used_rows() noexcept {
+        return std::span(rows).first(rows_used.load() < kRows ? rows_used.load() : kRows);
+    }
+    std::span<const RunRow> used_rows() const noexcept {
+        return std::span(rows).first(rows_used.load() < kRows ? rows_used.load() : kRows);
+    }
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

@@ -5,6 +5,7 @@
 // Without that variable it does nothing.  Built by the test, so that no sanitizer gets into it.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,7 +21,9 @@ using hanare::telemetry::RunRow;
 void fill(RunPage& page, RunRow& row, const char* text) {
     unsigned long long far = 0, local = 0, read = 0, written = 0, wait = 0;
     std::sscanf(text, "%llu %llu %llu %llu %llu", &far, &local, &read, &written, &wait);
-    row.process_id = getpid();
+    struct stat status = {};
+    if (stat("/proc/self/ns/pid", &status) != 0) return std::perror("/proc/self/ns/pid");
+    row.process = {.id = getpid(), .name_space = static_cast<uint32_t>(status.st_ino)};
     const char name[] = "stand-in";
     for (size_t i = 0; i < sizeof name; ++i) row.command[i] = name[i];
     row.far_bytes = far;
@@ -35,6 +38,7 @@ void fill(RunPage& page, RunRow& row, const char* text) {
     row.wait_ns = wait;
     row.shares = 1;
     page.sharers.fetch_add(1);
+    page.rows_used = static_cast<uint32_t>(&row - page.rows.data() + 1);
     page.processes.fetch_add(1);
     const uint64_t all = page.far_bytes.fetch_add(far) + far;
     if (all > page.far_bytes_peak) page.far_bytes_peak = all;

@@ -388,6 +388,75 @@ print(memory[0])
                           sys.executable, HERE / "set_aside.py"], place)
         self.assertEqual(result[:2], (0, "done\n"), result[2])
 
+    # What becomes of the page's rows, as those below see it: `page` is a program's own descriptor,
+    # for once `hanare run` has ended nobody opens it any more.
+    SHARERS = """
+import os, signal, struct, sys, time
+page = os.open(os.environ["HANARE_RUN_PAGE"], os.O_RDONLY)
+def sharers():
+    return struct.unpack("<I", os.pread(page, 4, 40))[0]  # RunPage in src/telemetry/run_page.hpp
+def await_sharers(count, meanwhile=lambda: None):
+    deadline = time.monotonic() + 20
+    while sharers() != count:
+        if time.monotonic() > deadline:
+            print("waited in vain:", sharers(), count, flush=True)
+            os.killpg(0, signal.SIGKILL)
+        meanwhile()
+        time.sleep(0.01)
+def child_with_memory():
+    child = os.fork()
+    if child == 0:
+        far = bytearray(40 << 20)
+        for at in range(0, len(far), 4096): far[at] = 1
+        while True: signal.pause()
+    return child
+far = bytearray(40 << 20)
+for at in range(0, len(far), 4096): far[at] = 1
+"""
+
+    def test_the_dead_have_no_part_once_hanare_run_has_ended(self):
+        program = self.SHARERS + """
+if os.fork() != 0: os._exit(0)
+while os.path.lexists(os.environ["HANARE_RUN_PAGE"]): time.sleep(0.01)
+more = []
+def need_more():  # it has no attendant
+    more.append(bytearray(1 << 20))
+need_more()
+children = [child_with_memory() for _ in range(3)]
+await_sharers(4, need_more)
+for child in children: os.kill(child, signal.SIGKILL)
+await_sharers(1, need_more)
+print("done")
+"""
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            result = run([HANARE, "run", "--local", "64M", "--store", f"file:{place}",
+                          sys.executable, "-S", "-c", program], place)
+        self.assertEqual(result[:2], (0, "done\n"), result[2])
+
+    # Numbers of processes that are others outside, or none.
+    def test_processes_of_another_namespace(self):
+        unshare = ["unshare", "--pid", "--fork"]
+        if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("new namespaces of processes are not allowed here")
+        program = self.SHARERS + """
+await_sharers(1)
+while os.path.exists(f"/proc/{os.getpid() + 1}") or os.getpid() == 1:
+    if (child := os.fork()) != 0: os._exit(os.waitpid(child, 0)[1] >> 8)
+del far
+child = child_with_memory()
+await_sharers(2)
+before = time.monotonic()
+while time.monotonic() < before + 2: assert sharers() == 2
+os.kill(child, signal.SIGKILL)
+await_sharers(1)
+print("done", flush=True)
+os._exit(0)
+"""
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            result = run([HANARE, "run", "--local", "64M", "--store", f"file:{place}",
+                          *unshare, sys.executable, "-S", "-c", program], place)
+        self.assertEqual(result[:2], (0, "done\n"), result[2])
+
     def test_limit_of_addresses(self):
         # Each: a limit, whether there is far memory, and what is said of it.
         cases = ((200 * MIB, False, "the program runs in plain memory: addresses are short"),
