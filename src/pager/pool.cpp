@@ -10,11 +10,13 @@
 #include "pager/fault/handler.hpp"
 #include "pager/fault/region_table.hpp"
 #include "pager/fork.hpp"
+#include "store/slot_table.hpp"
 #include "sys/clock.hpp"
 #include "sys/process_usage.hpp"
 #include "sys/shared_memory.hpp"
 #include "sys/signal.hpp"
 #include "telemetry/log.hpp"
+#include "telemetry/raw_line.hpp"
 
 namespace hanare::pager {
 
@@ -245,12 +247,25 @@ Result<Region*> Pool::adopt(sys::Mapping range) {
     return regions_.back().get();
 }
 
+namespace {
+
+void tell_that_there_are_too_many() noexcept {
+    telemetry::RawLine line;
+    line.text("hanare: cannot fork: ")
+        .decimal(store::SlotTable::kRows)
+        .text(" processes share far memory by fork already, and more cannot");
+    line.write_stderr();
+}
+
+}  // namespace
+
 // Of other threads only one that reports at its end may have the lock; the child has none of them.
 std::optional<uint32_t> Pool::prepare_fork() noexcept HANARE_NO_THREAD_SAFETY_ANALYSIS {
     keeper_->pause();
     pager_->gate().close();
     pager_->finish_all_transfers();
     std::optional<uint32_t> row = slots_->begin_child();
+    if (!row) tell_that_there_are_too_many();
     if (row && !store_->prepare_fork(*row)) {
         slots_->child_failed(*row);
         row.reset();

@@ -388,6 +388,32 @@ print(memory[0])
                           sys.executable, HERE / "set_aside.py"], place)
         self.assertEqual(result[:2], (0, "done\n"), result[2])
 
+    def test_more_processes_than_can_share_memory(self):
+        program = """
+import os, signal
+far = bytearray(40 << 20)
+children = []
+try:
+    while len(children) < 100:
+        if (child := os.fork()) == 0:
+            while True: signal.pause()
+        children.append(child)
+except BlockingIOError:
+    print(len(children))
+for child in children[:2]:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+if (child := os.fork()) == 0: os._exit(far[5])
+print(os.waitpid(child, 0)[1])
+for child in children[2:]: os.kill(child, signal.SIGKILL)
+"""
+        with tempfile.TemporaryDirectory(prefix="hanare-intercept-", dir="/var/tmp") as place:
+            result = run([HANARE, "run", "--local", "64M", "--store", f"file:{place}",
+                          sys.executable, "-S", "-c", program], place)
+        self.assertEqual(result[:2], (0, "63\n0\n"), result[2])
+        self.assertRegex(result[2], r"\Ahanare: cannot fork: 64 [^\n]*\n"
+                                    r"hanare: peak far memory [^\n]*\n\Z")
+
     # What becomes of the page's rows, as those below see it: `page` is a program's own descriptor,
     # for once `hanare run` has ended nobody opens it any more.
     SHARERS = """
