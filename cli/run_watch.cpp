@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "sys/clock.hpp"
 #include "sys/process_end.hpp"
 #include "sys/process_namespace.hpp"
 #include "sys/process_search.hpp"
@@ -85,6 +86,7 @@ Result<RunWatch> RunWatch::start(uint64_t budget_bytes, bool with_maps) {
     watch.page_->budget_bytes = budget_bytes;
     watch.page_->wants_maps = with_maps ? 1 : 0;
     watch.page_->launcher = watch.self_;
+    watch.page_->looked_ns.store(sys::now_ns());
     return watch;
 }
 
@@ -93,6 +95,7 @@ std::string RunWatch::page_path() const {
 }
 
 void RunWatch::look() {
+    page_->looked_ns.store(sys::now_ns());
     if (page_->processes.load() == 0) return;
     const std::span<RunRow> used = page_->used_rows();
     if (rows_.size() < used.size()) rows_.resize(used.size());

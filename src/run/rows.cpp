@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/rows.hpp"
 
+#include <algorithm>
 #include <unistd.h>
 
 #include "run/children.hpp"
+#include "sys/clock.hpp"
 #include "sys/process_end.hpp"
 #include "sys/process_namespace.hpp"
 
@@ -26,11 +28,17 @@ RunRow* take_one_of(std::span<RunRow> rows, RunRow::State wanted) noexcept {
     return nullptr;
 }
 
-// Of those whose end `hanare run` does not see.
+// While it looks every now and then nobody else has to ask the kernel, which a filter of the
+// program's own may not allow.  Elsewhere it may just be stopped, and no harm is done.
 bool is_left(RunPage& page, const RunProcess& asker) noexcept {
+    constexpr uint64_t kPatienceNs = 3'000'000'000;
+    if (page.is_left.load() != 0) return true;
+    const uint64_t now_ns = sys::now_ns();
+    if (now_ns - std::min(now_ns, page.looked_ns.load()) < kPatienceNs) return false;
     if (!asker.can_tell_of(page.launcher)) return true;
-    if (page.is_left.load() == 0 && sys::has_ended(page.launcher.id)) page.is_left.store(1);
-    return page.is_left.load() != 0;
+    if (!sys::has_ended(page.launcher.id)) return false;
+    page.is_left.store(1);
+    return true;
 }
 
 // At most one of those who ask does what follows from it: another process may have the row next.

@@ -18,8 +18,8 @@ telemetry::RunRow* take_row(telemetry::RunPage& page) noexcept;
 void end_row(telemetry::RunPage& page, telemetry::RunRow& row) noexcept;
 // What another program left, which this process was before it called exec.
 void end_rows_of(telemetry::RunPage& page, telemetry::RunProcess process) noexcept;
-// Of processes that have ended, and whose number means something to `asker`, where `hanare run`
-// does not do it.
+// Of processes that have ended, and whose number means something to `asker`, once `hanare run` has
+// ended, too.
 void end_rows_of_dead(telemetry::RunPage& page, telemetry::RunProcess asker) noexcept;
 
 }  // namespace hanare::run

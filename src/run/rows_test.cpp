@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "run/children.hpp"
+#include "sys/clock.hpp"
 #include "sys/process_namespace.hpp"
 
 namespace hanare::run {
@@ -81,7 +82,11 @@ TEST_F(Rows, AreLeftToHanareRunWhileItLives) {
     row_of(dead);
     end_rows_of_dead(*page, self);
     EXPECT_EQ(page->sharers.load(), 1U);
-    page->launcher.name_space += 1;  // where it does not know the number
+    page->launcher.name_space += 1;  // nobody here can tell whether it does
+    page->looked_ns.store(sys::now_ns());
+    end_rows_of_dead(*page, self);
+    EXPECT_EQ(page->sharers.load(), 1U);
+    page->looked_ns.store(0);
     end_rows_of_dead(*page, self);
     EXPECT_EQ(page->sharers.load(), 0U);
 }

@@ -17,7 +17,8 @@ int open_process(pid_t process, FileDescriptor& file);
 bool has_ended(const FileDescriptor& process);
 
 // Whether the process has ended, reaped or not; false where the kernel does not tell.
-bool has_ended(pid_t process);
+// Async-signal-safe, no cancellation point.
+bool has_ended(pid_t process) noexcept;
 
 // Whether there is such a process; one that has ended and waits for its parent counts.
 bool exists(pid_t process);

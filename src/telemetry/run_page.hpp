@@ -120,12 +120,12 @@ struct RunPage {
     uint64_t wants_maps = 0;    // 1: processes say where their memory is
     RunProcess launcher;        // `hanare run`
     // Rows whose `shares` is 1: the budget is divided among them.  `hanare run` takes dead
-    // processes out (compare-and-swap of `shares`); once it has ended, and where it does not know
-    // their numbers, the others do.
+    // processes out (compare-and-swap of `shares`); once it has ended, the others do.
     std::atomic<uint32_t> sharers{0};
     std::atomic<uint32_t> processes{0};  // that ever had far memory
     std::atomic<uint32_t> rows_used{0};  // one past the last that was ever taken
     std::atomic<uint32_t> is_left{0};    // 1: `hanare run` has ended
+    std::atomic<uint64_t> looked_ns{0};  // when it looked at the page last (CLOCK_MONOTONIC)
     // Of all processes together.
     std::atomic<uint64_t> far_bytes{0};
     std::atomic<uint64_t> far_bytes_peak{0};
