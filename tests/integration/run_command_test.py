@@ -630,6 +630,12 @@ class Figures(Base):
         self.assertEqual(stats["totals"]["read_bytes"], 3 * 800 * MIB)
         self.assertIn(", 3 processes; waited 37.2 s for ", result.stderr)
 
+    def test_many_processes(self):
+        program = "for i in $(seq 298); do cat /dev/null; done; exit 0"  # seq is one, and the shell
+        _, stats = self.stats_of("sh", "-c", program, environment={"HANARE_TEST_ROW": self.ROW})
+        self.assertGreaterEqual(len(stats["processes"]), 300)
+        self.assertEqual(stats["totals"]["read_bytes"], len(stats["processes"]) * 800 * MIB)
+
 
 class Control(Base):
     def ps(self, **environment):
