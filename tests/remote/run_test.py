@@ -236,7 +236,9 @@ print(status["Uid"].split()[0], int(status["RssAnon"].split()[0]) < 45 << 10)
         for secret in (None, self.secret()):
             with self.subTest(secured=secret is not None), self.serving(secret=secret) as server:
                 result = self.run_in_session(self.command(server, *program, secret=secret))
-                self.assertEqual((result[0], result[2]), (0, ""))
+                self.assertEqual(result[0], 0, result[2])
+                self.assertRegex(result[2], r"\Ahanare: warn: the other programs of hanare run are "
+                                            r"not found [^\n]*\n\Z")
                 self.assertTrue(result[1].endswith(f"\n{NOBODY} True\n"), result[1])
 
 
