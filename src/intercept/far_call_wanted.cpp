@@ -44,12 +44,14 @@ bool is_far_message(const FarMemory& memory, const msghdr& message) {
     return false;
 }
 
-// Of an ioctl that does not tell its size, only what may hold addresses.
+// Of an ioctl only what may hold addresses of memory that the program uses.
 uint64_t bytes_with_addresses(const hook::SystemCall& call, const ArgumentSize& size) {
     constexpr uint64_t kScsi = 0x2285;   // SG_IO
     constexpr uint64_t kSockets = 0x89;  // SIOC...
     constexpr uint64_t kWireless = 0x8b;
+    constexpr uint64_t kUserfault = 0xaa;  // UFFDIO_...: who serves faults must not have any
     const uint64_t number = static_cast<uint32_t>(call.arguments[1]);
+    if (size.kind == ArgumentSize::Kind::kIoctl && (number >> 8 & 0xff) == kUserfault) return 0;
     const bool is_old = size.kind == ArgumentSize::Kind::kIoctl && number >> 16 == 0;
     if (is_old && number != kScsi && number >> 8 != kSockets && number >> 8 != kWireless) return 0;
     return size_of(call, size);
