@@ -36,7 +36,8 @@ constexpr uint64_t kTextBytesMax = 4096;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kVectorsMax = 1024;  // as the kernel's UIO_MAXIOV
 constexpr uint32_t kRepeatsMax = 64;
-constexpr uint64_t kPiecesHeldMax = 4;
+constexpr uint64_t kPiecesHeldMax = 4;  // of one buffer
+
 std::byte* pointer(uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
 // memcpy may use vector registers.
@@ -434,7 +435,7 @@ int64_t FarCall::make_prepared(const SystemCallArguments& row, uint64_t (&argume
                     touch(address, size_of(call_, argument.size), true);
                 } else {
                     placed = place_vectors(address, count_of(call_, argument.size), writes,
-                                           row.may_block, kPiecesHeldMax * piece_bytes_);
+                                           row.may_block);
                 }
                 break;
             case Kind::kMessageIn:
@@ -586,9 +587,9 @@ uint64_t FarCall::place_message(uint64_t address, bool writes, bool may_block) {
                                     message->msg_namelen, may_block));
     local->msg_control = pointer(place(part, reinterpret_cast<uint64_t>(message->msg_control),
                                        message->msg_controllen, may_block));
-    local->msg_iov = reinterpret_cast<iovec*>(place_vectors(
-        reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes, may_block,
-        is_stream(call_.arguments[0]) ? piece_bytes_ : kPiecesHeldMax * piece_bytes_));
+    local->msg_iov = reinterpret_cast<iovec*>(
+        place_vectors(reinterpret_cast<uint64_t>(message->msg_iov), message->msg_iovlen, writes,
+                      may_block, is_stream(call_.arguments[0]) ? piece_bytes_ : UINT64_MAX));
     if (writes) {
         message_far_ = address;
         message_local_ = reinterpret_cast<const std::byte*>(local);

@@ -187,6 +187,23 @@ static void spliced(void) {
     CHECK(munmap(memory, bytes) == 0);
 }
 
+// What is not far of a vector is no reason to cut it short.
+static void mixed_vectors(void) {
+    const size_t bytes = 16 * MIB;
+    unsigned char* const plain = (unsigned char*)mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(plain != MAP_FAILED);
+    fill(plain, bytes, 45);
+    const struct iovec parts[] = {{cold_text("in front"), 8}, {plain, bytes}};
+    sweep();
+    const int file = open("vectors", O_RDWR | O_CREAT, 0600);
+    CHECK(file >= 0 && writev(file, parts, 2) == (ssize_t)(8 + bytes));
+    memset(plain, 0, bytes);
+    CHECK(preadv(file, parts, 2, 0) == (ssize_t)(8 + bytes) && holds(plain, bytes, 45));
+    close(file);
+    CHECK(munmap(plain, bytes) == 0);
+}
+
 // A file in addresses that were reserved.
 static void mapped_files(void) {
     const size_t bytes = 4 * MIB;
@@ -373,6 +390,7 @@ int main(int count, char** arguments) {
     actions_past_libc();
     named_memory();
     spliced();
+    mixed_vectors();
     mapped_files();
     advice();
     borders();
