@@ -13,8 +13,10 @@ constexpr size_t kLineBytes = 64;
 // Planes from this size on are whole pages, each of them a transfer of its own if need be.
 constexpr size_t kPagedPlaneBytes = 64 * kKiB;
 constexpr size_t kSmallPlaneUnit = 512;
-// Beyond it offsets in files would not fit.
 constexpr uint64_t kCellsMax = uint64_t{1} << 48;
+// Beyond it offsets in files would not fit: both copies of both levels of 64 fields.  Short rows
+// and planes are mostly padding.
+constexpr uint64_t kStoredBytesMax = uint64_t{1} << 55;
 
 constexpr const char* kAxisNames[] = {"z", "y", "x"};
 
@@ -76,6 +78,9 @@ Result<Geometry> Geometry::make(const GridShape& shape) {
     Geometry made;
     made.shape_ = shape;
     made.lay_out();
+    if (made.stored_bytes() > kStoredBytesMax) {
+        return fail(HANARE_STATUS_INVALID_ARGUMENT, "shape: with its padding more than 2^55 bytes");
+    }
     return made;
 }
 

@@ -131,6 +131,12 @@ TEST_F(GridTest, BadGridsAreRefused) {
         {"radius", [](auto& o) { o.radius = 5; }, HANARE_STATUS_INVALID_ARGUMENT},
         {"2^48", [](auto& o) { o.shape[0] = o.shape[1] = 1u << 30; },
          HANARE_STATUS_INVALID_ARGUMENT},
+        {"padding",
+         [](auto& o) {
+             o.shape[0] = uint64_t{1} << 48, o.shape[1] = o.shape[2] = 1;
+             for (hanare_boundary& each : o.boundary) each = HANARE_BOUNDARY_PERIODIC;
+         },
+         HANARE_STATUS_INVALID_ARGUMENT},
         {"boundary", [](auto& o) { o.boundary[1] = static_cast<hanare_boundary>(7); },
          HANARE_STATUS_INVALID_ARGUMENT},
         {"element", [](auto& o) { o.element = static_cast<hanare_element>(2); },
