@@ -13,7 +13,7 @@
  * other take effect in the order in which they were begun; those on different tasks have no order.
  * Operations of 4 or 8 bytes on words that are aligned read and write them as a whole.  After
  * TIMEOUT and PEER_LOST, and after BAD_KEY while the region is being revoked, an operation may have
- * been applied, or will be; of a put or get of more than 64 KiB parts may have been, whatever the
+ * been applied, or will be; of a put or get of more than 256 KiB parts may have been, whatever the
  * failure; so they may of a put of more than 1 KiB.
  *
  * A child of fork() keeps the connections of its parent open until it ends or calls exec: until

@@ -22,7 +22,7 @@ TcpConnection::TcpConnection(std::unique_ptr<Transport> transport, ExposedRegion
       regions_(regions),
       caller_(caller),
       handshake_(std::move(handshake)),
-      out_(std::make_unique<std::byte[]>(kAnswersBytes + kRequestBytesMax)) {}
+      out_(std::make_unique_for_overwrite<std::byte[]>(kAnswersBytes + kRequestBytesMax)) {}
 
 TcpConnection::~TcpConnection() {
     if (has_called_) caller_.handler->caller_left(caller_.number);
@@ -33,11 +33,13 @@ TcpConnection::Outcome TcpConnection::serve() noexcept {
         const Outcome outcome = shake_hands();
         if (handshake_) return outcome;
     }
-    for (size_t turn = 0; turn < kTurnsMax; ++turn) {
+    size_t received_bytes = 0;
+    for (size_t turn = 0; turn < kTurnsMax && received_bytes < kTurnsBytesMax; ++turn) {
         if (!carry_out()) return is_broken_ ? Outcome::kClosed : Outcome::kFull;
         const ptrdiff_t moved = receive();
         if (moved == -EAGAIN) return Outcome::kIdle;
         if (moved <= 0) return Outcome::kClosed;
+        received_bytes += static_cast<size_t>(moved);
     }
     if (!carry_out()) return is_broken_ ? Outcome::kClosed : Outcome::kFull;
     return Outcome::kMore;

@@ -57,6 +57,7 @@ private:
     static_assert(kInBytes >= sizeof(RequestHeader) + kMessageBytesMax);
     static constexpr size_t kAnswersBytes = 8192;
     static constexpr size_t kTurnsMax = 32;
+    static constexpr size_t kTurnsBytesMax = size_t{2} << 20;
 
     size_t in_bytes() const noexcept { return in_end_ - in_begin_; }
     Outcome shake_hands() noexcept;

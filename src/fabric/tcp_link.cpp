@@ -20,9 +20,6 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 // Requests that go to the kernel together, and answers that a thread takes before it looks whether
 // its own was among them.
 constexpr uint64_t kBatchMax = 8;
-// Of an operation that takes several requests: what goes with a header into one segment over
-// loopback (65483 bytes).  Where a few bytes of each begin a second one, twice as many come.
-constexpr uint64_t kPortionBytes = 60 * 1024;
 constexpr int kAnswersMax = 64;
 constexpr int kRoundsMax = 4;
 
@@ -33,14 +30,8 @@ constexpr int kSliceMs = 20;
 // How often who waits looks whether the peer's machine answers.
 constexpr uint64_t kLook_ns = 1000 * kNsPerMs;
 
-// What a request of an operation of that many bytes is about, at most.
-uint64_t portion_of(uint64_t bytes) noexcept {
-    return bytes <= kRequestBytesMax ? kRequestBytesMax : kPortionBytes;
-}
-
 uint64_t requests_for(uint64_t bytes) noexcept {
-    const uint64_t portion = portion_of(bytes);
-    return std::max<uint64_t>(1, (bytes + portion - 1) / portion);
+    return std::max<uint64_t>(1, (bytes + kRequestBytesMax - 1) / kRequestBytesMax);
 }
 
 // The rest of `part` behind its first `*skipped` bytes, of which it takes what it has.
@@ -77,7 +68,7 @@ Result<std::unique_ptr<TcpLink>> TcpLink::make(std::unique_ptr<Transport> transp
 TcpLink::TcpLink(std::unique_ptr<Transport> transport, uint32_t spin_us, sys::EventFd nudge)
     : transport_(std::move(transport)),
       spin_ns_(uint64_t{spin_us} * 1000),
-      early_(std::make_unique<std::byte[]>(kEarlyBytes + 2 * kRequestBytesMax)),
+      early_(std::make_unique_for_overwrite<std::byte[]>(kEarlyBytes + 2 * kRequestBytesMax)),
       nudge_(std::move(nudge)) {}
 
 TcpLink::~TcpLink() { end(); }
@@ -89,9 +80,37 @@ void TcpLink::post(Operation& operation) noexcept {
     start(operation);
 }
 
+void TcpLink::add(Operation& operation) noexcept {
+    const sys::SignalBlock no_signals;
+    queue(operation);
+}
+
+void TcpLink::send_added() noexcept {
+    const sys::SignalBlock no_signals;
+    {
+        const sys::LockGuard guard(send_lock_);
+        pump();
+    }
+    note_pumped();
+}
+
 // With signals blocked, as everything that takes a lock here: a handler may need this link for far
 // memory.
 void TcpLink::start(Operation& operation) noexcept {
+    if (queue(operation)) {
+        const sys::LockGuard guard(send_lock_);
+        pump();
+    }
+    note_pumped();
+}
+
+void TcpLink::note_pumped() noexcept {
+    if (has_new_room_.load()) try_to_pump();
+    if (is_broken_.load()) tell_sleepers();
+}
+
+// False: it has failed.
+bool TcpLink::queue(Operation& operation) noexcept {
     HANARE_ASSERT(operation.unanswered_ == 0 && !operation.is_done());  // each is posted once
     // What can be known here is not left to the target, which would take it for nonsense.
     hanare_status status = check(operation);
@@ -102,15 +121,13 @@ void TcpLink::start(Operation& operation) noexcept {
             operation.unanswered_ = requests_for(operation.bytes());
             (first_ == nullptr ? first_ : last_->next_) = &operation;
             last_ = &operation;
-            pump();
+            has_unsent_.store(true);
         }
     }
-    if (status != HANARE_STATUS_OK) {
-        operation.note_failure(status);
-        operation.finish();
-    }
-    if (has_new_room_.load()) try_to_pump();
-    if (is_broken_.load()) tell_sleepers();
+    if (status == HANARE_STATUS_OK) return true;
+    operation.note_failure(status);
+    operation.finish();
+    return false;
 }
 
 // The next request of the first operation; false when there is none or it has to wait.
@@ -121,7 +138,7 @@ bool TcpLink::make_request() noexcept {
     Operation& operation = *first_;
     const uint64_t begin = operation.requested_bytes_;
     const auto bytes =
-        static_cast<uint32_t>(std::min(operation.bytes() - begin, portion_of(operation.bytes())));
+        static_cast<uint32_t>(std::min<uint64_t>(operation.bytes() - begin, kRequestBytesMax));
     const uint64_t in_flight = bytes_in_flight_.load(std::memory_order_relaxed);
     if (in_flight != 0 && in_flight + bytes > kBytesInFlightMax) return false;
 

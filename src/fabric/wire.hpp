@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little);
 
 inline constexpr uint8_t kWireVersion = 1;
 // What a request may carry or ask for; larger operations are several requests.
-inline constexpr uint32_t kRequestBytesMax = 64 * 1024;
+inline constexpr uint32_t kRequestBytesMax = 256 * 1024;
 
 // In the width of a fetch-op: who sleeps until the word changes is woken.
 inline constexpr uint8_t kWakes = 0x80;

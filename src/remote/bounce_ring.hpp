@@ -18,8 +18,11 @@ namespace hanare::remote {
 
 class BounceRing {
 public:
-    static Result<BounceRing> make(size_t bytes);
-    BounceRing(BounceRing&& other) noexcept : memory_(std::move(other.memory_)) {}
+    // For pieces of up to half of `bytes`, so that it stays in the processor's cache; for larger
+    // ones it grows, when it is empty, up to `bytes_max`.
+    static Result<BounceRing> make(size_t bytes, size_t bytes_max);
+    BounceRing(BounceRing&& other) noexcept
+        : memory_(std::move(other.memory_)), bytes_(other.bytes_) {}
 
     // nullptr: there is not so much in one piece now.
     std::byte* take(size_t bytes) noexcept;
@@ -27,12 +30,15 @@ public:
     void give_back(size_t bytes) noexcept;
 
 private:
-    explicit BounceRing(sys::Mapping memory) : memory_(std::move(memory)) {}
+    BounceRing(sys::Mapping memory, size_t bytes) : memory_(std::move(memory)), bytes_(bytes) {}
+
+    void grow_for(size_t piece_bytes) noexcept;
 
     // What is left at the end of the memory where a piece does not fit.
     size_t skipped(uint64_t position, size_t bytes) const noexcept;
 
     sys::Mapping memory_;
+    size_t bytes_;                    // of it, in use
     std::atomic<uint64_t> taken_{0};  // bytes, ever
     std::atomic<uint64_t> given_{0};
 };

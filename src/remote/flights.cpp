@@ -13,10 +13,9 @@ constexpr int kSliceMs = Silence::kSlice_ns / 1'000'000;
 
 }  // namespace
 
-Result<std::optional<BounceRing>> Flights::make_bounces(RemoteStore& store) {
+Result<std::optional<BounceRing>> Flights::make_bounces(RemoteStore& store, size_t bytes) {
     if (store.seals() == nullptr) return std::optional<BounceRing>();
-    // A block that does not fit at the end goes to the beginning.
-    HANARE_TRY_ASSIGN(BounceRing ring, BounceRing::make(2 * store.in_flight_bytes_max()));
+    HANARE_TRY_ASSIGN(BounceRing ring, BounceRing::make(bytes, 2 * store.in_flight_bytes_max()));
     return std::optional<BounceRing>(std::move(ring));
 }
 
@@ -65,7 +64,7 @@ bool Flights::start(store::IoRequest& request) noexcept {
         operation.destination = {request.memory, request.bytes};
     }
     started_.store(number + 1, std::memory_order_release);
-    link_.post(operation);
+    link_.add(operation);
     return true;
 }
 

@@ -27,15 +27,19 @@ class Flights {
 public:
     // `bounces`: for sealed writes, if they are sealed.
     Flights(RemoteStore& store, Use use, size_t capacity, std::optional<BounceRing> bounces);
-    // As many bytes as such a ring needs so that all of a channel's window goes in.
-    static Result<std::optional<BounceRing>> make_bounces(RemoteStore& store);
+    // Of so many bytes, for blocks of up to half of that; larger ones go one or two at a time. What
+    // is sealed long before it goes has left the processor's cache by then.
+    static constexpr size_t kBounceBytes = 2 * fabric::TcpLink::kBytesInFlightMax;
+    static Result<std::optional<BounceRing>> make_bounces(RemoteStore& store, size_t bytes);
     // Nobody waits for them any more: the server is given up where some are under way.
     ~Flights();
     Flights(const Flights&) = delete;
     Flights& operator=(const Flights&) = delete;
 
     // False: as many are under way as there can be, or as there is memory to seal them in.
+    // Not sent before send_started() is called.
     bool start(store::IoRequest& request) noexcept;
+    void send_started() noexcept { link_.send_added(); }
     // The oldest, with its status, if it is done.
     store::IoRequest* take() noexcept;
     // For who alone uses the connection: sleeps until something has happened to them, `other` is

@@ -18,7 +18,7 @@ Result<std::unique_ptr<store::IoChannel>> RemoteChannel::open(RemoteStore& store
     if (const int error = others.add(notice.number(), kNotice, For::kReading); error != 0) {
         return fail_errno(HANARE_STATUS_SYSTEM, error, "cannot wait for notices");
     }
-    HANARE_TRY_ASSIGN(auto bounces, Flights::make_bounces(store));
+    HANARE_TRY_ASSIGN(auto bounces, Flights::make_bounces(store, Flights::kBounceBytes));
     return std::unique_ptr<store::IoChannel>(
         new RemoteChannel(store, std::move(bounces), std::move(notice), std::move(others)));
 }
@@ -37,6 +37,8 @@ bool RemoteChannel::submit(store::IoRequest& request) noexcept {
     request.next = nullptr;
     if (!flights_.start(request)) return false;
     bytes_ += request.bytes;
+    if (request.kind == store::IoKind::kWrite) unsent_bytes_ += request.bytes;
+    if (unsent_bytes_ >= kGatheredBytes) flush();
     return true;
 }
 
@@ -46,7 +48,13 @@ store::IoRequest* RemoteChannel::next_completed() noexcept {
     return request;
 }
 
+void RemoteChannel::flush() noexcept {
+    unsent_bytes_ = 0;
+    if (!flights_.is_empty()) flights_.send_started();
+}
+
 void RemoteChannel::wait(int timeout_ms) noexcept {
+    flush();
     if (!is_notified_.exchange(false) && !flights_.is_one_done()) {
         flights_.await(others_.number(), timeout_ms);
         is_notified_.store(false);

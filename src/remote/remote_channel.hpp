@@ -18,7 +18,7 @@ public:
     static Result<std::unique_ptr<store::IoChannel>> open(RemoteStore& store);
 
     bool submit(store::IoRequest& request) noexcept override;
-    void flush() noexcept override {}
+    void flush() noexcept override;
     store::IoRequest* next_completed() noexcept override;
     bool has_completed() const noexcept override { return false; }
     void wait(int timeout_ms) noexcept override;
@@ -31,13 +31,16 @@ public:
 
 private:
     static constexpr size_t kRequestsMax = 256;
+    // Of writes that go together; what reads ask with is small.
+    static constexpr size_t kGatheredBytes = 256 * 1024;
 
     RemoteChannel(RemoteStore& store, std::optional<BounceRing> bounces, sys::EventFd notice,
                   sys::ReadySet others);
 
     RemoteStore& store_;
     Flights flights_;
-    size_t bytes_ = 0;  // in flight
+    size_t bytes_ = 0;         // in flight
+    size_t unsent_bytes_ = 0;  // of these, perhaps
     sys::EventFd notice_;
     sys::ReadySet others_;  // notice_, and what is watched
     int watched_ = -1;

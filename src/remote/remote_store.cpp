@@ -217,7 +217,8 @@ Result<std::unique_ptr<store::IoChannel>> RemoteStore::open_channel() {
 std::unique_ptr<store::SharedTransfers> RemoteStore::open_transfers(
     store::TransferCapacity capacity) {
     if (capacity == store::TransferCapacity::kOne) return std::make_unique<SingleTransfer>(*this);
-    auto bounces = Flights::make_bounces(*this);
+    // Faults write what finds no room there themselves.
+    auto bounces = Flights::make_bounces(*this, 2 * Flights::kBounceBytes);
     if (!bounces) return nullptr;
     return std::make_unique<RemoteTransfers>(*this, std::move(*bounces));
 }

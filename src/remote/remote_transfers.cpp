@@ -14,6 +14,7 @@ size_t RemoteTransfers::start(store::IoRequest* const* requests, size_t count) n
     const sys::LockGuard guard(start_lock_);
     size_t started = 0;
     while (started < count && flights_.start(*requests[started])) ++started;
+    if (started > 0) flights_.send_started();
     return started;
 }
 
