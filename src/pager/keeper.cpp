@@ -228,6 +228,10 @@ void Keeper::complete(Frame& frame) noexcept {
 
 bool Keeper::submit(Frame& frame) noexcept {
     frame.in_keeper = true;
+    if (waiting_ != nullptr) {
+        continuing_.push_back(&frame);
+        return false;
+    }
     if (channel_->submit(frame.io)) return true;
     waiting_ = &frame;
     return false;
@@ -325,12 +329,18 @@ uint64_t Keeper::evict_next() noexcept {
     }
     const bool is_dropped = queue == FrameQueue::kDrop && evicting_;
     const Park park = is_dropped || !keeps ? Park::kFree : Park::kSecondChance;
-    bool dirty = false;
-    const uint64_t bytes = frame->bytes;
-    if (pager_.withdraw(*frame, park, &dirty) != HANARE_STATUS_OK) return 0;
-    if (!dirty) write_back_depth_.note_clean(bytes);
-    finish_or_write(*frame, dirty, park, nullptr);
-    return bytes;
+    FrameRun run(*frame);
+    const bool are_out = pager_.withdraw_run(*frame, queue, park, run);
+    uint64_t evicted_bytes = 0;
+    for (uint32_t i = 0; i < run.count(); ++i) {
+        const uint64_t bytes = run[i].bytes;
+        bool dirty = are_out;
+        if (!are_out && pager_.withdraw(run[i], park, &dirty) != HANARE_STATUS_OK) continue;
+        if (!dirty) write_back_depth_.note_clean(bytes);
+        finish_or_write(run[i], dirty, park, nullptr);
+        evicted_bytes += bytes;
+    }
+    return evicted_bytes;
 }
 
 void Keeper::start_write(Frame& frame, Park park, FlushJob* job) noexcept {

@@ -18,7 +18,7 @@ enum class Call : uint32_t {
     kWrite,  // pwrite and ring writes
     kUringSetup,
     kUserfaultfd,
-    kMove,     // UFFDIO_MOVE
+    kMove,     // UFFDIO_MOVE; fails behind the first page
     kFill,     // UFFDIO_COPY, UFFDIO_ZEROPAGE; of several pages, fails behind the first one
     kPoison,   // UFFDIO_POISON
     kRemap,    // moving a mapping

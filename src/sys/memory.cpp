@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -123,6 +124,14 @@ int advise(void* address, size_t bytes, int advice) noexcept {
     } while (error == EAGAIN || error == EINTR);
     errno = saved_errno;
     return error;
+}
+
+bool are_pages_swapped_out() noexcept {
+    const int saved_errno = errno;
+    struct sysinfo of_machine{};
+    const bool is_known = raw::syscall(SYS_sysinfo, &of_machine) == 0;
+    errno = saved_errno;
+    return !is_known || of_machine.freeswap != of_machine.totalswap;
 }
 
 int advise_each(const MemoryRange* ranges, size_t count, int advice) noexcept {

@@ -66,6 +66,10 @@ int map_fresh(void* address, size_t bytes, bool populated) noexcept;
 // madvise(2); returns 0 or an errno value, retrying EAGAIN and EINTR.  Async-signal-safe.
 int advise(void* address, size_t bytes, int advice) noexcept;
 
+// Whether some page of this machine's memory may be swapped out; false: none is.
+// Async-signal-safe.
+bool are_pages_swapped_out() noexcept;
+
 struct MemoryRange {
     std::byte* address = nullptr;
     size_t bytes = 0;

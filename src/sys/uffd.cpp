@@ -219,6 +219,8 @@ int Userfault::move(void* target, const void* source, size_t bytes,
                     size_t* moved_bytes) const noexcept {
     size_t done = 0;
     int error = 0;
+    const int injected = inject::next_errno(inject::Call::kMove);
+    if (injected > 0 && bytes > kOsPageBytes) bytes = kOsPageBytes;
     while (done < bytes) {
         uffdio_move request = {address_of(target) + done, address_of(source) + done, bytes - done,
                                UFFDIO_MOVE_MODE_DONTWAKE, 0};
@@ -236,7 +238,7 @@ int Userfault::move(void* target, const void* source, size_t bytes,
         error = 0;
     }
     *moved_bytes = done;
-    return error;
+    return error == 0 ? injected : error;
 }
 
 int Userfault::copy(void* target, const void* source, size_t bytes, bool write_protected,

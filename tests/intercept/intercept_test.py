@@ -548,6 +548,7 @@ os._exit(0)
 
     def test_other_engines(self):
         for engine, name in (("sigbus-copy", "forks"), ("sigbus-copy", "corner_calls"),
+                             ("sigbus-copy", "mappings"), ("sigbus-copy", "forked_files"),
                              ("segv-remap", "mappings"), ("segv-remap", "forks")):
             with self.subTest(engine=engine, name=name):
                 self.compare(name, local="24M", options=("--engine", engine),

@@ -93,6 +93,12 @@ public:
     virtual int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                          FilePlace place) noexcept = 0;
 
+    // install_writable() and withdraw() for neighbouring blocks with neighbouring slots, to
+    // withdraw only such as are writable: all or nothing, and no other means are tried.
+    virtual bool moves_runs() const noexcept { return false; }
+    virtual int install_run(std::byte*, std::byte* /*slot*/, size_t) noexcept { return ENOSYS; }
+    virtual int withdraw_run(std::byte*, std::byte* /*slot*/, size_t) noexcept { return ENOSYS; }
+
     // Unmaps read-only pages and forgets their content; absent ones may lie between them.  For
     // engines that copy or serve parts.
     virtual int discard(std::byte*, size_t) noexcept { return ENOSYS; }

@@ -38,13 +38,29 @@ Pager::Eviction Pager::evict_inline(bool prefer_clean, bool may_start,
         const bool is_last = hidden + 1 == kHiddenMax;
         frame = frames_.select_victim(queue, prefer_clean, is_last);
     }
-    return frame != nullptr ? evict(*frame, may_start, failure) : Eviction::kNoVictim;
+    return frame != nullptr ? evict(*frame, queue, may_start, failure) : Eviction::kNoVictim;
 }
 
-Pager::Eviction Pager::evict(Frame& frame, bool may_start, hanare_status* failure) noexcept {
+Pager::Eviction Pager::evict(Frame& victim, FrameQueue queue, bool may_start,
+                             hanare_status* failure) noexcept {
+    FrameRun run(victim);
+    // Otherwise what comes with it would be waited for.
+    const bool can_start = may_start && fault_service_ == nullptr && transfers_.can_start() &&
+                           write_sets_.free_count() >= FrameRun::kMost;
+    const bool are_out = can_start && withdraw_run(victim, queue, Park::kFree, run);
+    Eviction outcome = Eviction::kNoVictim;
+    for (uint32_t i = 0; i < run.count(); ++i) {
+        const Eviction of_one = evict_one_of(run[i], are_out, may_start, failure);
+        if (outcome == Eviction::kNoVictim || of_one != Eviction::kFailed) outcome = of_one;
+    }
+    return outcome;
+}
+
+Pager::Eviction Pager::evict_one_of(Frame& frame, bool is_out, bool may_start,
+                                    hanare_status* failure) noexcept {
     count(frame.region->counters.evictions_inline);
-    bool dirty = false;
-    hanare_status status = withdraw(frame, Park::kFree, &dirty);
+    bool dirty = is_out;
+    hanare_status status = is_out ? HANARE_STATUS_OK : withdraw(frame, Park::kFree, &dirty);
     if (status == HANARE_STATUS_OK && !dirty) {
         finish_clean(frame, Park::kFree);
         return Eviction::kDone;
@@ -163,7 +179,7 @@ void Pager::evict_beside(PartReads::Buffer& read) noexcept {
             continue;
         }
         hanare_status ignored = HANARE_STATUS_OK;
-        if (evict(*frame, true, &ignored) == Eviction::kFailed) return;
+        if (evict(*frame, queue, true, &ignored) == Eviction::kFailed) return;
     }
 }
 

@@ -2,8 +2,9 @@
 //
 // Frames: local memory for blocks.  Each block size in use has a FrameClass: a reserved range of
 // addresses (the arena) cut into slots of one block.  A frame is a slot and its descriptor.  While
-// its block is mapped the slot's pages are in the region and the slot is a hole; the pages return
-// to the same slot when the block is withdrawn.  The pool's budget counts pages wherever they are.
+// its block is mapped the slot's pages are in the region and the slot is a hole; they return to it
+// when the block is withdrawn.  Frames whose blocks are mapped may exchange their slots meanwhile
+// (runs.cpp).  The pool's budget counts pages wherever they are.
 //
 // With an engine that copies, a slot would lose its pages at every installation and get new ones at
 // every withdrawal.  A few spare slots (SpareSlots) hand them on.
@@ -64,8 +65,9 @@ enum class Park : uint8_t {
 struct Frame : ListLink {
     Region* region = nullptr;  // nullptr when free
     FrameClass* frame_class = nullptr;
-    std::byte* memory = nullptr;  // the slot; another one, now and then, with engines that copy
+    std::byte* memory = nullptr;  // the slot; now and then another one
     uint32_t index = 0;           // in the class
+    uint32_t slot_owner = 0;      // who has the slot of that number; not kept for engines that copy
     uint32_t block = 0;           // in the region
     uint64_t bytes = 0;           // of pages that it counts for: those of held() if sparse
     FrameQueue queue = FrameQueue::kNone;
@@ -78,6 +80,13 @@ struct Frame : ListLink {
     bool is_tested = false;   // on probation, was protected: hidden before it leaves, clean or not
     bool zeroed = false;      // all zeros, not written to since it was populated
     bool unverified = false;  // read ahead: neither compared with its checksums nor completed
+    // While it leaves together with others: the first of them.  There: how many have not left, and
+    // a list of those that are free once all have.
+    Frame* run = nullptr;
+    uint32_t run_left = 0;
+    Frame* run_freed = nullptr;
+    Frame* run_next = nullptr;
+    bool came_along = false;  // mapped before its fault; also read by others, as a hint
     // The keeper's, while it transfers the frame.
     bool in_keeper = false;
     Park park = Park::kFree;

@@ -280,7 +280,7 @@ void FrameTable::release(Frame& frame, bool bare) noexcept {
         if (frame.queue != FrameQueue::kNone) take_out(frame);
         frame.region = nullptr;
         frame.zeroed = false;
-        put(frame, FrameQueue::kFree);
+        if (!leave_run(frame, true)) put(frame, FrameQueue::kFree);
     }
     note_progress();
 }
@@ -320,7 +320,7 @@ void FrameTable::trim() noexcept {
 
 uint64_t FrameTable::excess_bytes() noexcept {
     const sys::LockGuard guard(lock_);
-    const uint64_t used = used_bytes_ + metadata_bytes_;
+    const uint64_t used = used_bytes_ - nearly_free_bytes_ + metadata_bytes_;
     return used > budget_bytes_ ? used - budget_bytes_ : 0;
 }
 
@@ -373,6 +373,7 @@ Frame* FrameTable::new_frame(FrameClass& frame_class) noexcept {
     const uint32_t index = frame_class.created++;
     Frame* frame = new (frame_class.frame(index)) Frame;
     frame->index = index;
+    frame->slot_owner = index;
     frame->io.frame = frame;
     frame->frame_class = &frame_class;
     frame->bytes = frame_class.block_bytes;
@@ -495,30 +496,35 @@ Frame* FrameTable::take_staged(IntrusiveList<Frame>& list, bool newest) noexcept
     Frame* next = nullptr;
     for (Frame* frame = newest ? list.back() : list.front(); frame != nullptr; frame = next) {
         next = newest ? list.before(frame) : list.after(frame);
-        Region& region = *frame->region;
-        Block& block = region.block(frame->block);
-        const uint32_t word = block.load();
-        const bool usable =
-            block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) == 0;
-        uint32_t expected = word;
-        const uint32_t absent = block_word::with_state(word, BlockState::kAbsent) &
-                                ~(block_word::kSecondChance | block_word::kWaiters);
-        if (!usable || region.is_closing() ||
-            !block.word.compare_exchange_strong(expected, absent, std::memory_order_acq_rel)) {
-            continue;  // somebody is just about to use it
-        }
-        if (frame->queue == FrameQueue::kAhead) {
-            count(region.counters.prefetch_unused);
-            ahead_share_.note_unused(frame->bytes);
-        } else {
-            count(region.counters.clean_drops);
-        }
-        region.remove_resident(region.block_bytes);
-        take_out(*frame);
-        frame->region = nullptr;
-        return frame;
+        if (give_up_staged(*frame)) return frame;
     }
     return nullptr;
+}
+
+// False: it is dirty, or somebody is just about to use it.
+bool FrameTable::give_up_staged(Frame& frame) noexcept {
+    Region& region = *frame.region;
+    Block& block = region.block(frame.block);
+    const uint32_t word = block.load();
+    const bool usable =
+        block_word::state(word) == BlockState::kStaged && (word & block_word::kDirty) == 0;
+    uint32_t expected = word;
+    const uint32_t absent = block_word::with_state(word, BlockState::kAbsent) &
+                            ~(block_word::kSecondChance | block_word::kWaiters);
+    if (!usable || region.is_closing() ||
+        !block.word.compare_exchange_strong(expected, absent, std::memory_order_acq_rel)) {
+        return false;
+    }
+    if (frame.queue == FrameQueue::kAhead) {
+        count(region.counters.prefetch_unused);
+        ahead_share_.note_unused(frame.bytes);
+    } else {
+        count(region.counters.clean_drops);
+    }
+    region.remove_resident(region.block_bytes);
+    take_out(frame);
+    frame.region = nullptr;
+    return true;
 }
 
 bool FrameTable::is_held(const Region& region, uint32_t block) noexcept {
@@ -647,6 +653,7 @@ void FrameTable::test_protected() noexcept {
 
 void FrameTable::enqueue(Frame& frame, FrameQueue queue) noexcept {
     const sys::LockGuard guard(lock_);
+    leave_run(frame, false);
     if (frame.queue != FrameQueue::kNone) take_out(frame);
     put(frame, queue);
 }
@@ -735,12 +742,13 @@ uint64_t FrameTable::available_bytes() noexcept {
 
 uint64_t FrameTable::unlocked_available_bytes() const noexcept {
     const uint64_t used = used_bytes_ + metadata_bytes_;
-    return free_bytes_ + inactive_bytes_ + (used < budget_bytes_ ? budget_bytes_ - used : 0);
+    return free_bytes_ + nearly_free_bytes_ + inactive_bytes_ +
+           (used < budget_bytes_ ? budget_bytes_ - used : 0);
 }
 
 FrameTable::Usage FrameTable::usage() noexcept {
     const sys::LockGuard guard(lock_);
-    return {budget_bytes_, metadata_bytes_, used_bytes_, free_bytes_};
+    return {budget_bytes_, metadata_bytes_, used_bytes_, free_bytes_ + nearly_free_bytes_};
 }
 
 uint64_t FrameTable::frame_budget_bytes() noexcept {

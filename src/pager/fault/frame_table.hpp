@@ -30,6 +30,7 @@
 #include "pager/fault/block.hpp"
 #include "pager/fault/engine.hpp"
 #include "pager/fault/frame.hpp"
+#include "pager/fault/frame_run.hpp"
 #include "pager/fault/shelf_share.hpp"
 #include "sys/lock.hpp"
 
@@ -154,6 +155,17 @@ public:
     Frame* select_victim(FrameQueue& queue, bool prefer_clean = false,
                          bool prefer_hidden = false) noexcept;
 
+    // For engines that move runs.  Adds frames with the slots beside it to one that acquire() has
+    // given, to `count` of them: what that gives without giving up what was read ahead.
+    void extend_free(FrameRun& run, uint32_t count) noexcept;
+    // Adds to a dirty victim that select_victim() has given, as if it had given them too, others
+    // from that queue that hold the blocks beside its own and are dirty.  Whether there are some
+    // and all have slots beside each other now.
+    bool extend_victim(FrameRun& run, FrameQueue queue) noexcept;
+    // Frames that are being written become free at the same time, so that who needs some finds
+    // slots beside each other.
+    void free_together(const FrameRun& run) noexcept;
+
     // Whether a victim that is dirty had better be withdrawn only (kHidden), and written if it
     // comes up as a victim again: what is used over and over would otherwise be written each time.
     // So had a sparse one, if nothing that was withdrawn is left on the shelf.
@@ -244,6 +256,7 @@ private:
     uint64_t unlocked_low_water_bytes() const noexcept HANARE_REQUIRES(lock_);
     Frame* new_frame(FrameClass& frame_class) noexcept HANARE_REQUIRES(lock_);
     Frame* take_staged(IntrusiveList<Frame>& list, bool newest) noexcept HANARE_REQUIRES(lock_);
+    bool give_up_staged(Frame& frame) noexcept HANARE_REQUIRES(lock_);
     Frame* take_foreign_free(const FrameClass* wanted) noexcept HANARE_REQUIRES(lock_);
     bool is_ahead_stale() noexcept HANARE_REQUIRES(lock_);
     Frame* take_reclaimable(UseAhead use_ahead) noexcept HANARE_REQUIRES(lock_);
@@ -253,6 +266,14 @@ private:
     }
     Frame* take_victim(IntrusiveList<Frame>& list, bool newest, bool clean_only = false) noexcept
         HANARE_REQUIRES(lock_);
+    static Frame* owner_of_slot(FrameClass& frame_class, uint32_t slot) noexcept;
+    static void exchange_slots(Frame& a, Frame& b) noexcept;
+    bool take_beside(FrameRun& run, bool is_before) noexcept HANARE_REQUIRES(lock_);
+    bool withdraw_beside(FrameRun& run, bool is_before, FrameQueue queue) noexcept
+        HANARE_REQUIRES(lock_);
+    static bool join_slots(FrameRun& run) noexcept;
+    // True: the frame is free, now or once the others of its run have left.
+    bool leave_run(Frame& frame, bool is_free) noexcept HANARE_REQUIRES(lock_);
     void put(Frame& frame, FrameQueue queue) noexcept HANARE_REQUIRES(lock_);
     void take_out(Frame& frame) noexcept HANARE_REQUIRES(lock_);
     IntrusiveList<Frame>* list_of(const Frame& frame) noexcept HANARE_REQUIRES(lock_);
@@ -279,8 +300,10 @@ private:
     uint64_t pinned_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t kept_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in it (charge_kept)
     uint64_t exceeded_to_bytes_ HANARE_GUARDED_BY(lock_) = 0;
-    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // populated frames, mapped or not
-    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;   // in free lists
+    uint64_t used_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // populated frames, mapped or not
+    uint64_t free_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // in free lists
+    // Once the others of their run are.
+    uint64_t nearly_free_bytes_ HANARE_GUARDED_BY(lock_) = 0;
     uint64_t given_bytes_ HANARE_GUARDED_BY(lock_) = 0;  // by acquire() and reserve(), in all
     // Of that, as far as it has led to tests of what is protected.
     uint64_t tested_at_bytes_ HANARE_GUARDED_BY(lock_) = 0;

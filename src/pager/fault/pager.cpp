@@ -96,7 +96,9 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
             if (Frame* const sparse = split_if_useful(fault)) {
                 return take_from_shelf(fault, *sparse);
             }
-            return install(region, fault.index, fault.write);
+            const hanare_status status = install(region, fault.index, fault.write);
+            if (status == HANARE_STATUS_OK) bring_along(fault);
+            return status;
         }
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         if (!fault.waited) count(region.counters.wait_faults);
@@ -155,12 +157,16 @@ hanare_status Pager::fill(const Fault& fault) noexcept {
         block.leave(BlockState::kAbsent);
         return status;
     }
+    const bool is_untouched = block.stored_parts == 0;
+    if (is_untouched && fault.along_written && moves_runs(region)) {
+        return fill_run(fault, *room.frame);
+    }
     attach_frame(region, fault.index, *room.frame);
     // A pin; of the program's faults observe() tells which belong to no stream.
     if (fault.history == nullptr) read_ahead_depth_.note_other_use();
-    if (fault.write && block.stored_parts == 0) note_begun(region.block_bytes);
+    if (fault.write && is_untouched) note_begun(region.block_bytes);
     auto content = Content::kInSlot;
-    if (fault.write && block.stored_parts == 0 && engine_.installs_zeros()) {
+    if (fault.write && is_untouched && engine_.installs_zeros()) {
         count(region.counters.zero_fills);
         room.frame->zeroed = false;
         content = Content::kZeros;
@@ -182,6 +188,7 @@ void Pager::attach_frame(Region& region, uint32_t index, Frame& frame) noexcept 
     frame.region = &region;
     frame.block = index;
     frame.unverified = false;
+    std::atomic_ref(frame.came_along).store(false, std::memory_order_relaxed);
     region.block(index).frame.store(frame.index, std::memory_order_relaxed);
     region.add_resident(region.block_bytes);
 }

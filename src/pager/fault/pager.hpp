@@ -113,6 +113,10 @@ public:
     // region is left.
     // `all`: of a sparse block, also parts that have been used lately.
     hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty, bool all = false) noexcept;
+    // Instead of withdraw(), for a dirty victim from that queue: withdraws with it what lies beside
+    // it, all of which has to be written then.  False: nothing has happened, but that `run` is made
+    // of all that withdraw() is still to be called for.
+    bool withdraw_run(Frame& victim, FrameQueue queue, Park park, FrameRun& run) noexcept;
     // Instead of withdraw(), for a victim of which FrameTable::wants_hidden() is true.  Leaves the
     // region.  False: the kernel refused.
     bool hide_victim(Frame& frame) noexcept;
@@ -269,6 +273,8 @@ private:
     static constexpr uint32_t kRepeatedParts = 4;
     // With one of so many needed in one go, the others are likely to be wanted.
     static constexpr uint32_t kManyShare = 4;
+    // Blocks come or leave together where the budget is so many of them at least.
+    static constexpr uint64_t kRunShare = 64;
 
     // A fault, and what it asks for.
     struct Fault {
@@ -283,6 +289,8 @@ private:
         Passage passage = {};  // through a sparse block
         bool waited = false;
         bool holds = false;  // for a system call: what others hold of a sparse block stays
+        int32_t along = 0;   // +1 or -1: its stream is about to fault on the neighbours there
+        bool along_written = false;  // and writes to them
     };
     hanare_status make_resident(Fault fault, bool* was_mapped) noexcept;
     bool may_be_over(const Fault& fault, BlockState state) const noexcept;
@@ -314,9 +322,18 @@ private:
     FillStart start_ahead(Region& region, uint32_t index, Batch& batch) noexcept;
     void start_batch(Batch& batch) noexcept;
     bool evict_dropped() noexcept;
+    // After a fault of a stream, where that has mapped a block as a whole.
+    void bring_along(const Fault& fault) noexcept;
+    bool bring(const Fault& fault) noexcept;
+    void mark_behind(Region& region, uint32_t index) noexcept;
     void count_fault(const Fault& fault) noexcept;
     void note_read() noexcept { reads_begun_.fetch_add(1, std::memory_order_relaxed); }
     hanare_status fill(const Fault& fault) noexcept;
+    // Where a stream writes what was never written (runs.cpp).
+    hanare_status fill_run(const Fault& fault, Frame& frame) noexcept;
+    bool begin_untouched(Region& region, uint32_t index) noexcept;
+    bool moves_runs(const Region& region) noexcept;
+    bool may_work_in_runs(const Region& region) noexcept;
     hanare_status read_block(Region& region, uint32_t index, Frame& frame,
                              uint64_t overlaid) noexcept;
     hanare_status finish_read(Region& region, uint32_t index, const Frame& frame,
@@ -343,7 +360,10 @@ private:
     enum class Eviction { kDone, kStarted, kFailed, kNoVictim };
     // `may_start`: what has to be written need not be so when this returns (kStarted).
     Eviction evict_inline(bool prefer_clean, bool may_start, hanare_status* failure) noexcept;
-    Eviction evict(Frame& frame, bool may_start, hanare_status* failure) noexcept;
+    Eviction evict(Frame& victim, FrameQueue queue, bool may_start,
+                   hanare_status* failure) noexcept;
+    Eviction evict_one_of(Frame& frame, bool is_out, bool may_start,
+                          hanare_status* failure) noexcept;
     hanare_status write_now(Frame& frame) noexcept;
     bool start_write(Frame& frame) noexcept;
     void start_set(WriteSet& set) noexcept;

@@ -12,6 +12,7 @@
 
 namespace hanare::pager {
 
+using block_word::kSecondChance;
 using block_word::kStored;
 using UseAhead = FrameTable::UseAhead;
 
@@ -167,17 +168,60 @@ void Pager::observe(Fault& fault) noexcept {
         read_ahead_depth_.note(found.count * region.block_bytes, 0, sys::now_ns());
         read_ahead(fault, found);
     }
+    const bool comes_along = found.along != 0 && fault.use == StreamUse::kNone &&
+                             !region.has_shelf() && may_work_in_runs(region);
+    if (comes_along) {
+        fault.along = found.along;
+        fault.along_written = fault.write && found.left_written;
+    }
     if (found.behind == StreamTable::kNone) return;
-    const Block& behind = region.block(found.behind);
+    mark_behind(region, found.behind);
+    for (uint32_t i = 1; comes_along && i < FrameRun::most_of(region.block_bytes); ++i) {
+        const uint32_t next = found.behind + i * static_cast<uint32_t>(found.along);
+        if (next >= region.block_count || !block_word::resident(region.block(next).load())) return;
+        if (!std::atomic_ref(region.frame_of(region.block(next))->came_along)
+                 .load(std::memory_order_relaxed)) {
+            return;
+        }
+        mark_behind(region, next);
+    }
+}
+
+// The stream has passed it.
+void Pager::mark_behind(Region& region, uint32_t index) noexcept {
+    const Block& behind = region.block(index);
     const uint32_t word = behind.load();
     if (block_word::resident(word)) {
-        frames_.mark_drop(*region.frame_of(behind), region, found.behind);
+        frames_.mark_drop(*region.frame_of(behind), region, index);
     } else if (block_word::state(word) == BlockState::kSparse) {
         // What was never written back costs little by parts, so it tells at once.
-        if ((word & kStored) == 0) note_use(*region.frame_of(behind), region, found.behind, true);
+        if ((word & kStored) == 0) note_use(*region.frame_of(behind), region, index, true);
         // What the stream has not used of it makes room for the next blocks.
-        if (region.fill.is_low()) frames_.mark_drop(*region.frame_of(behind), region, found.behind);
+        if (region.fill.is_low()) frames_.mark_drop(*region.frame_of(behind), region, index);
     }
+}
+
+// A fault costs about as much as to map what is here already.
+void Pager::bring_along(const Fault& fault) noexcept {
+    Fault next = fault;
+    const uint32_t most = FrameRun::most_of(fault.region.block_bytes);
+    for (uint32_t i = 1; i < most && next.along != 0; ++i) {
+        next.index += static_cast<uint32_t>(next.along);
+        if (next.index >= next.region.block_count || is_sample(next.region, next.index)) return;
+        if (next.region.is_closing() || !bring(next)) return;
+    }
+}
+
+// One block, if it has been read ahead.
+bool Pager::bring(const Fault& fault) noexcept {
+    Region& region = fault.region;
+    Block& block = region.block(fault.index);
+    const uint32_t word = block.load();
+    if (block_word::state(word) != BlockState::kStaged || (word & kSecondChance) != 0) return false;
+    if (!block.try_enter(word, BlockState::kInstalling)) return false;
+    if (!accept_staged(region, fault.index)) return false;
+    std::atomic_ref(region.frame_of(block)->came_along).store(true, std::memory_order_relaxed);
+    return install(region, fault.index, fault.along_written) == HANARE_STATUS_OK;
 }
 
 // Whether a stream that has needed these parts of a block in one go will need all of them.  One

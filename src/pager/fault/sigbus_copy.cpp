@@ -44,7 +44,7 @@ int CopyingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, Fil
 int CopyingEngine::copy_in(std::byte* block, std::byte* slot, size_t bytes,
                            bool write_protected) noexcept {
     size_t copied = 0;
-    const int error = userfault_.copy(block, slot, bytes, write_protected, &copied);
+    const int error = copy(block, slot, bytes, write_protected, &copied);
     // What was mapped may have been written to: take it back.
     if (error != 0 && copied > 0) {
         const int back_error = withdraw(block, slot, copied, {});

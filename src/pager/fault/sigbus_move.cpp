@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "pager/fault/frame.hpp"
 #include "sys/lock.hpp"
+#include "sys/memory.hpp"
 
 namespace hanare::pager {
 
@@ -104,11 +105,28 @@ bool MovingEngine::is_single() noexcept {
 int MovingEngine::withdraw(std::byte* block, std::byte* slot, size_t bytes, FilePlace) noexcept {
     size_t moved = 0;
     int error = userfault_.move(slot, block, bytes, &moved);
-    if (moved > 0) unprotect(slot, moved);
+    // Only pages that are swapped out keep their protection.  They are not swapped in before the
+    // slot is used, so that none has been where none is now.
+    if (moved > 0 && sys::are_pages_swapped_out()) unprotect(slot, moved);
     // What has moved stays there: back in the block it would be without its protection.
     if (must_copy(error)) error = copy_out(block + moved, slot + moved, bytes - moved);
     if (error != 0) take_back(slot, block, moved);
     return error == EAGAIN && moved > 0 ? EBUSY : error;
+}
+
+int MovingEngine::install_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept {
+    size_t moved = 0;
+    const int error = move_when_free(blocks, slots, bytes, kBusyYields, &moved);
+    if (error != 0) take_back(blocks, slots, moved);
+    return error;
+}
+
+// What is writable has no protection that it could keep or lose.
+int MovingEngine::withdraw_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept {
+    size_t moved = 0;
+    const int error = userfault_.move(slots, blocks, bytes, &moved);
+    if (error != 0) take_back(slots, blocks, moved);
+    return error;
 }
 
 // The kernel moves nothing that another process has, too, since a fork (EBUSY), and nothing into or
@@ -129,16 +147,7 @@ int MovingEngine::copy_out(std::byte* block, std::byte* slot, size_t bytes) noex
 
 int MovingEngine::copy_in(std::byte* block, std::byte* slot, size_t bytes) noexcept {
     size_t copied = 0;
-    int error = userfault_.copy(block, slot, bytes, false, &copied);
-    // Not to several mappings at once, either.
-    if (error == ENOENT || error == EINVAL) {
-        error = 0;
-        while (copied < bytes && error == 0) {
-            size_t more = 0;
-            error = userfault_.copy(block + copied, slot + copied, kOsPageBytes, false, &more);
-            copied += more;
-        }
-    }
+    const int error = copy(block, slot, bytes, false, &copied);
     if (error != 0) {
         // What is there already may have been written to.
         if (copied > 0 && userfault_.write_protect(block, copied, true) == 0) {
@@ -191,9 +200,9 @@ void MovingEngine::take_back(std::byte* target, std::byte* source, size_t bytes)
 }
 
 // Pages that are neighbours in memory, as far as the kernel gives huge pages: direct transfers
-// of a block then have one segment instead of one per page.  Every page returns to its own slot
-// for ever, so they stay neighbours.  A huge page is split here once, and not while it is all
-// zeros, because the kernel would then replace its parts by the shared zero page.
+// of a block then have one segment instead of one per page.  All pages of a block return to a slot
+// together for ever, so they stay neighbours.  A huge page is split here once, and not while it is
+// all zeros, because the kernel would then replace its parts by the shared zero page.
 int MovingEngine::populate_contiguous(Nursery& nursery, std::byte* slot, size_t bytes) noexcept {
     const sys::LockGuard guard(nursery.lock);
     int error = 0;

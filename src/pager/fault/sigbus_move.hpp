@@ -50,6 +50,9 @@ public:
                           bool* written) noexcept override;
     int withdraw(std::byte* block, std::byte* slot, size_t bytes,
                  FilePlace place) noexcept override;
+    bool moves_runs() const noexcept override { return true; }
+    int install_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
+    int withdraw_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override {
         UserfaultEngine::abandon_in_child();
         threads_.abandon_in_child();

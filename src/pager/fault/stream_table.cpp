@@ -15,6 +15,8 @@ namespace {
 // Faults after which a stream is certain, so that a fault of a thread with random accesses may
 // belong to it.
 constexpr uint32_t kCertainFaults = 4;
+// Faults of a stream of neighbours after which what comes next may be mapped ahead of its fault.
+constexpr uint32_t kSteadyFaults = 16;
 // Faults in the region, other than its own, after which a stream is taken to have ended.
 constexpr uint64_t kEndedAfter = 1024;
 
@@ -226,6 +228,8 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
     if (!around.may_be_sparse || begin == Begin::kAtOnce) stream->dense = true;
     advice.part = !stream->dense;
     if (advice.part) return advice;
+    const bool is_steady = distance > 0 && stream->lag_count >= kSteadyFaults;
+    if (is_steady && std::abs(stream->step) == 1) advice.along = stream->step;
 
     if (stream->depth == 0) {
         stream->depth = around.first_depth;

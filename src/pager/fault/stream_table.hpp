@@ -36,6 +36,7 @@ public:
         uint64_t parts = 0;  // of the block, needed since the stream got there; none: not known
         uint64_t left_parts = 0;    // of the block that the stream has just left
         bool left_written = false;  // some of these were written to
+        int32_t along = 0;  // +1 or -1: the stream needs, for sure, the neighbours on that side
     };
 
     // What the first fault of a possible stream means.

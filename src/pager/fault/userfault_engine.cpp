@@ -28,12 +28,28 @@ int UserfaultEngine::allow_writes(std::byte* pages, size_t bytes) noexcept {
     return userfault_.write_protect(pages, bytes, false);
 }
 
+// To several mappings at once, of which a block may consist where the program has had a file, the
+// kernel copies nothing.
+int UserfaultEngine::copy(std::byte* target, const std::byte* content, size_t bytes,
+                          bool write_protected, size_t* copied) noexcept {
+    int error = userfault_.copy(target, content, bytes, write_protected, copied);
+    if (error != ENOENT && error != EINVAL) return error;
+    error = 0;
+    while (*copied < bytes && error == 0) {
+        size_t more = 0;
+        error = userfault_.copy(target + *copied, content + *copied, kOsPageBytes, write_protected,
+                                &more);
+        *copied += more;
+    }
+    return error;
+}
+
 int UserfaultEngine::install_part(std::byte* part, const std::byte* content, size_t bytes,
                                   bool writable) noexcept {
     // Of several pages none may be written while the others are missing: there may be no others.
     const bool write_protected = !writable || bytes > kOsPageBytes;
     size_t copied = 0;
-    int error = userfault_.copy(part, content, bytes, write_protected, &copied);
+    int error = copy(part, content, bytes, write_protected, &copied);
     if (error == 0 && writable && write_protected) error = allow_writes(part, bytes);
     if (error != 0 && copied > 0) discard(part, copied);
     return error;

@@ -34,6 +34,10 @@ public:
 protected:
     ~UserfaultEngine() = default;
 
+    // As Userfault::copy().
+    int copy(std::byte* target, const std::byte* content, size_t bytes, bool write_protected,
+             size_t* copied) noexcept;
+
     sys::Userfault userfault_;
 
 private:

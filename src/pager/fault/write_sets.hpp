@@ -58,6 +58,12 @@ public:
             return !set.is_taken.load(std::memory_order_relaxed);
         });
     }
+    // Another one.
+    size_t free_count() const noexcept {
+        return static_cast<size_t>(std::ranges::count_if(sets_, [](const WriteSet& set) {
+            return !set.is_taken.load(std::memory_order_relaxed);
+        }));
+    }
     static void give_back(WriteSet& set) noexcept {
         set.is_taken.store(false, std::memory_order_release);
     }
