@@ -330,12 +330,16 @@ uint64_t Keeper::evict_next() noexcept {
     const bool is_dropped = queue == FrameQueue::kDrop && evicting_;
     const Park park = is_dropped || !keeps ? Park::kFree : Park::kSecondChance;
     FrameRun run(*frame);
-    const bool are_out = pager_.withdraw_run(*frame, queue, park, run);
+    const Pager::Together together = pager_.withdraw_run(*frame, queue, park, true, run);
+    if (together == Pager::Together::kFailed) return 0;
     uint64_t evicted_bytes = 0;
     for (uint32_t i = 0; i < run.count(); ++i) {
         const uint64_t bytes = run[i].bytes;
-        bool dirty = are_out;
-        if (!are_out && pager_.withdraw(run[i], park, &dirty) != HANARE_STATUS_OK) continue;
+        bool dirty = (run[i].region->block(run[i].block).load() & block_word::kDirty) != 0;
+        if (together == Pager::Together::kNo &&
+            pager_.withdraw(run[i], park, &dirty) != HANARE_STATUS_OK) {
+            continue;
+        }
         if (!dirty) write_back_depth_.note_clean(bytes);
         finish_or_write(run[i], dirty, park, nullptr);
         evicted_bytes += bytes;

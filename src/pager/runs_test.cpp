@@ -3,6 +3,7 @@
 // Blocks that come and leave together, where streams write (fault/runs.cpp).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <memory>
@@ -112,6 +113,38 @@ TEST_F(RunsTest, WhatWasWrittenBeforeStays) {
         wrong += wrong_words(first + 1, first + kBlockWords, block % kEvery == 25 ? 2 : 1);
     }
     EXPECT_EQ(wrong, 0u);
+}
+
+// A stream of reads that now and then writes a word, of what it has just read or has passed, while
+// moves fail: what is written is never taken for clean.
+TEST_F(RunsTest, AStreamOfReadsKeepsWhatIsWritten) {
+    Prng random(sys::testing::test_seed());
+    std::vector<uint64_t> passes(kBlocks, 1);  // of each block's first word
+    for (uint64_t block = 0; block < kBlocks; ++block) write_block(block, 1);
+    uint64_t wrong = 0;
+    for (uint64_t pass = 2; pass < 12; ++pass) {
+        const bool goes_back = pass % 3 == 0;
+        for (uint64_t i = 0; i < kBlocks; ++i) {
+            const uint64_t block = goes_back ? kBlocks - 1 - i : i;
+            if (pass > 4 && random.below(3) == 0) {
+                sys::inject::arm(sys::inject::Call::kMove, EBUSY, random.below(6), 1);
+            }
+            const uint64_t first = block * kBlockWords;
+            wrong += wrong_words(first, first + 1, passes[block]);
+            wrong += wrong_words(first + 1, first + kBlockWords, 1);
+            if (random.below(6) != 0) continue;
+            const uint64_t back = random.below(std::min<uint64_t>(i, 12) + 1);
+            const uint64_t changed = goes_back ? block + back : block - back;
+            words_[changed * kBlockWords] = word_of(changed * kBlockWords, pass);
+            passes[changed] = pass;
+        }
+        sys::inject::disarm_all();
+        // In every other pass what is here stays.
+        if (pass % 2 != 0) continue;
+        ASSERT_TRUE(pool_->advise(words_, kBytes, HANARE_ADVICE_DONTNEED));
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_LT(counters().read_faults, 10 * kBlocks * 3 / 4);
 }
 
 // Writers of streams, each with a share that it writes and checks again and again, beside one that

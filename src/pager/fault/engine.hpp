@@ -98,6 +98,15 @@ public:
     virtual bool moves_runs() const noexcept { return false; }
     virtual int install_run(std::byte*, std::byte* /*slot*/, size_t) noexcept { return ENOSYS; }
     virtual int withdraw_run(std::byte*, std::byte* /*slot*/, size_t) noexcept { return ENOSYS; }
+    // The same for such as are read-only; *lost: after an error some may have become writable.
+    virtual int withdraw_clean_run(std::byte*, std::byte* /*slot*/, size_t,
+                                   bool* /*lost*/) noexcept {
+        return ENOSYS;
+    }
+    // install_read_only(), where no other thread can write meanwhile; else ENOTSUP.
+    virtual int install_clean_run(std::byte*, std::byte* /*slot*/, size_t) noexcept {
+        return ENOTSUP;
+    }
 
     // Unmaps read-only pages and forgets their content; absent ones may lie between them.  For
     // engines that copy or serve parts.

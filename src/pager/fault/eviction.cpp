@@ -45,12 +45,17 @@ Pager::Eviction Pager::evict(Frame& victim, FrameQueue queue, bool may_start,
                              hanare_status* failure) noexcept {
     FrameRun run(victim);
     // Otherwise what comes with it would be waited for.
-    const bool can_start = may_start && fault_service_ == nullptr && transfers_.can_start() &&
+    const bool may_write = may_start && fault_service_ == nullptr && transfers_.can_start() &&
                            write_sets_.free_count() >= FrameRun::kMost;
-    const bool are_out = can_start && withdraw_run(victim, queue, Park::kFree, run);
+    const Together together = withdraw_run(victim, queue, Park::kFree, may_write, run);
+    if (together == Together::kFailed) {
+        *failure = HANARE_STATUS_BUSY;
+        return Eviction::kFailed;
+    }
     Eviction outcome = Eviction::kNoVictim;
     for (uint32_t i = 0; i < run.count(); ++i) {
-        const Eviction of_one = evict_one_of(run[i], are_out, may_start, failure);
+        const bool is_out = together == Together::kYes;
+        const Eviction of_one = evict_one_of(run[i], is_out, may_start, failure);
         if (outcome == Eviction::kNoVictim || of_one != Eviction::kFailed) outcome = of_one;
     }
     return outcome;
@@ -59,7 +64,7 @@ Pager::Eviction Pager::evict(Frame& victim, FrameQueue queue, bool may_start,
 Pager::Eviction Pager::evict_one_of(Frame& frame, bool is_out, bool may_start,
                                     hanare_status* failure) noexcept {
     count(frame.region->counters.evictions_inline);
-    bool dirty = is_out;
+    bool dirty = (frame.region->block(frame.block).load() & kDirty) != 0;
     hanare_status status = is_out ? HANARE_STATUS_OK : withdraw(frame, Park::kFree, &dirty);
     if (status == HANARE_STATUS_OK && !dirty) {
         finish_clean(frame, Park::kFree);
@@ -220,25 +225,31 @@ hanare_status Pager::withdraw(Frame& frame, Park park_clean, bool* dirty, bool a
     *dirty = (word & kDirty) != 0;
     const BlockState state = block_word::state(word);
     if (state == BlockState::kWriting || state == BlockState::kInstalling) return HANARE_STATUS_OK;
-    std::byte* address = region.address_of(frame.block);
     const int error = take_out(frame, *dirty || park_clean != Park::kFree);
     if (error != 0) {
-        frames_.enqueue(frame, FrameQueue::kProbation);
-        if (error == EAGAIN) {
-            block.leave(*dirty ? BlockState::kWritable : BlockState::kReadOnly);
-        } else {
-            // What was moved and moved back has lost its write protection.
-            // Where that fails, too, the program has unmapped them; its next access will tell.
-            if (!*dirty) region.add_dirty(region.block_bytes);
-            engine_.allow_writes(address, region.block_bytes);
-            block.leave(BlockState::kWritable, kDirty);
-        }
-        frames_.note_progress();
-        region.leave();
+        note_still_mapped(frame, *dirty, error);
         return engine_failed(error);
     }
     if (*dirty) block.leave(BlockState::kWriting);
     return HANARE_STATUS_OK;
+}
+
+// The owner leaves kWithdrawing and the region, after an error.
+void Pager::note_still_mapped(Frame& frame, bool was_dirty, int os_errno) noexcept {
+    Region& region = *frame.region;
+    Block& block = region.block(frame.block);
+    frames_.enqueue(frame, FrameQueue::kProbation);
+    if (os_errno == EAGAIN) {
+        block.leave(was_dirty ? BlockState::kWritable : BlockState::kReadOnly);
+    } else {
+        // What was moved and moved back has lost its write protection.
+        // Where that fails, too, the program has unmapped them; its next access will tell.
+        if (!was_dirty) region.add_dirty(region.block_bytes);
+        engine_.allow_writes(region.address_of(frame.block), region.block_bytes);
+        block.leave(BlockState::kWritable, kDirty);
+    }
+    frames_.note_progress();
+    region.leave();
 }
 
 hanare_status Pager::prepare_write(Frame& frame) noexcept {

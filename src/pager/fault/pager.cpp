@@ -96,9 +96,7 @@ hanare_status Pager::make_resident(Fault fault, bool* was_mapped) noexcept {
             if (Frame* const sparse = split_if_useful(fault)) {
                 return take_from_shelf(fault, *sparse);
             }
-            const hanare_status status = install(region, fault.index, fault.write);
-            if (status == HANARE_STATUS_OK) bring_along(fault);
-            return status;
+            return install_staged(fault);
         }
         if (region.is_closing()) return HANARE_STATUS_NOT_FOUND;
         if (!fault.waited) count(region.counters.wait_faults);

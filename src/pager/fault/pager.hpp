@@ -113,10 +113,13 @@ public:
     // region is left.
     // `all`: of a sparse block, also parts that have been used lately.
     hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty, bool all = false) noexcept;
-    // Instead of withdraw(), for a dirty victim from that queue: withdraws with it what lies beside
-    // it, all of which has to be written then.  False: nothing has happened, but that `run` is made
-    // of all that withdraw() is still to be called for.
-    bool withdraw_run(Frame& victim, FrameQueue queue, Park park, FrameRun& run) noexcept;
+    // Instead of withdraw(), for a victim from that queue: withdraws with it what lies beside it
+    // and is as dirty; only if it is clean unless `may_write`.  kNo: nothing has happened, but that
+    // `run` is made of all that withdraw() is still to be called for.  kFailed: as where that has
+    // failed.
+    enum class Together { kNo, kYes, kFailed };
+    Together withdraw_run(Frame& victim, FrameQueue queue, Park park, bool may_write,
+                          FrameRun& run) noexcept;
     // Instead of withdraw(), for a victim of which FrameTable::wants_hidden() is true.  Leaves the
     // region.  False: the kernel refused.
     bool hide_victim(Frame& frame) noexcept;
@@ -322,9 +325,11 @@ private:
     FillStart start_ahead(Region& region, uint32_t index, Batch& batch) noexcept;
     void start_batch(Batch& batch) noexcept;
     bool evict_dropped() noexcept;
-    // After a fault of a stream, where that has mapped a block as a whole.
+    // What a stream has read ahead comes with the block that has faulted (runs.cpp).
+    hanare_status install_staged(const Fault& fault) noexcept;
+    bool add_staged(const Fault& fault, FrameRun& run) noexcept;
+    bool begin_staged(Region& region, uint32_t index) noexcept;
     void bring_along(const Fault& fault) noexcept;
-    bool bring(const Fault& fault) noexcept;
     void mark_behind(Region& region, uint32_t index) noexcept;
     void count_fault(const Fault& fault) noexcept;
     void note_read() noexcept { reads_begun_.fetch_add(1, std::memory_order_relaxed); }
@@ -387,6 +392,7 @@ private:
     FilePlace place_of(const Region& region, uint32_t index) const noexcept;
     int take_out(Frame& frame, bool with_content) noexcept;
     hanare_status engine_failed(int os_errno) noexcept;
+    void note_still_mapped(Frame& frame, bool was_dirty, int os_errno) noexcept;
     void attach_frame(Region& region, uint32_t index, Frame& frame) noexcept;
     void kick_if_low() noexcept;
     void say_more_is_kept() noexcept;

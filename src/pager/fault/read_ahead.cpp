@@ -12,7 +12,6 @@
 
 namespace hanare::pager {
 
-using block_word::kSecondChance;
 using block_word::kStored;
 using UseAhead = FrameTable::UseAhead;
 
@@ -203,25 +202,15 @@ void Pager::mark_behind(Region& region, uint32_t index) noexcept {
 
 // A fault costs about as much as to map what is here already.
 void Pager::bring_along(const Fault& fault) noexcept {
-    Fault next = fault;
-    const uint32_t most = FrameRun::most_of(fault.region.block_bytes);
-    for (uint32_t i = 1; i < most && next.along != 0; ++i) {
-        next.index += static_cast<uint32_t>(next.along);
-        if (next.index >= next.region.block_count || is_sample(next.region, next.index)) return;
-        if (next.region.is_closing() || !bring(next)) return;
-    }
-}
-
-// One block, if it has been read ahead.
-bool Pager::bring(const Fault& fault) noexcept {
     Region& region = fault.region;
-    Block& block = region.block(fault.index);
-    const uint32_t word = block.load();
-    if (block_word::state(word) != BlockState::kStaged || (word & kSecondChance) != 0) return false;
-    if (!block.try_enter(word, BlockState::kInstalling)) return false;
-    if (!accept_staged(region, fault.index)) return false;
-    std::atomic_ref(region.frame_of(block)->came_along).store(true, std::memory_order_relaxed);
-    return install(region, fault.index, fault.along_written) == HANARE_STATUS_OK;
+    const uint32_t most = FrameRun::most_of(region.block_bytes);
+    for (uint32_t i = 1; i < most && fault.along != 0; ++i) {
+        const uint32_t index = fault.index + i * static_cast<uint32_t>(fault.along);
+        if (!begin_staged(region, index) || !accept_staged(region, index)) return;
+        std::atomic_ref(region.frame_of(region.block(index))->came_along)
+            .store(true, std::memory_order_relaxed);
+        if (install(region, index, fault.along_written) != HANARE_STATUS_OK) return;
+    }
 }
 
 // Whether a stream that has needed these parts of a block in one go will need all of them.  One
@@ -341,15 +330,27 @@ void Pager::start_batch(Batch& batch) noexcept {
     batch.bytes = 0;
 }
 
-// What a stream has left behind and needs no write-back makes room for what it wants next.
+// What a stream has left behind and needs no write-back makes room for what it wants next, in the
+// order in which it will come.
 bool Pager::evict_dropped() noexcept {
     Frame* frame = is_overcommitted() ? frames_.select_dropped() : nullptr;
     if (frame == nullptr) return false;
-    count(frame->region->counters.evictions_inline);
-    bool dirty = false;
-    if (withdraw(*frame, Park::kFree, &dirty) != HANARE_STATUS_OK) return false;
-    finish_clean(*frame, Park::kFree);
-    return true;
+    FrameRun run(*frame);
+    const Together together = withdraw_run(*frame, FrameQueue::kDrop, Park::kFree, false, run);
+    if (together == Together::kFailed) return false;
+    const bool goes_up = frame == &run.last();
+    bool any = false;
+    for (uint32_t i = 0; i < run.count(); ++i) {
+        Frame& each = run[goes_up ? run.count() - 1 - i : i];
+        count(each.region->counters.evictions_inline);
+        bool dirty = false;
+        if (together == Together::kNo && withdraw(each, Park::kFree, &dirty) != HANARE_STATUS_OK) {
+            continue;
+        }
+        finish_clean(each, Park::kFree);
+        any = true;
+    }
+    return any;
 }
 
 Pager::FillStart Pager::start_fill(Region& region, uint32_t index, Reader reader,

@@ -77,13 +77,15 @@ bool FrameTable::withdraw_beside(FrameRun& run, bool is_before, FrameQueue queue
     if (index >= region.block_count || region.is_closing()) return false;
     Block& block = region.block(index);
     const uint32_t word = block.load();
-    if (block_word::state(word) != BlockState::kWritable || block_word::pinned(word) ||
+    const bool is_dirty = (region.block(run.first().block).load() & kDirty) != 0;
+    const BlockState wanted = is_dirty ? BlockState::kWritable : BlockState::kReadOnly;
+    if (block_word::state(word) != wanted || block_word::pinned(word) ||
         !block.try_enter(word, BlockState::kWithdrawing)) {
         return false;
     }
     Frame& frame = *region.frame_of(block);
     if (frame.queue != queue || is_held(region, index)) {
-        block.leave(BlockState::kWritable);
+        block.leave(wanted);
         return false;
     }
     region.enter();
@@ -160,21 +162,32 @@ bool Pager::may_work_in_runs(const Region& region) noexcept {
            frames_.frame_budget_bytes() / kRunShare >= region.block_bytes;
 }
 
-bool Pager::withdraw_run(Frame& victim, FrameQueue queue, Park park, FrameRun& run) noexcept {
+Pager::Together Pager::withdraw_run(Frame& victim, FrameQueue queue, Park park, bool may_write,
+                                    FrameRun& run) noexcept {
     Region& region = *victim.region;
-    const bool is_writable = (region.block(victim.block).load() & kDirty) != 0;
-    if (victim.sparse || !is_writable || !moves_runs(region)) return false;
-    if (block_word::state(region.block(victim.block).load()) != BlockState::kWithdrawing) {
-        return false;
+    const uint32_t word = region.block(victim.block).load();
+    const bool is_dirty = (word & kDirty) != 0;
+    const bool is_mapped = block_word::state(word) == BlockState::kWithdrawing && !victim.sparse;
+    if (!is_mapped || (is_dirty && !may_write) || !moves_runs(region) ||
+        !frames_.extend_victim(run, queue)) {
+        return Together::kNo;
     }
-    if (!frames_.extend_victim(run, queue)) return false;
     std::byte* const address = region.address_of(run.first().block);
-    if (engine_.withdraw_run(address, run.first().memory, run.bytes()) != 0) return false;
+    std::byte* const slots = run.first().memory;
+    bool lost = false;
+    const int error = is_dirty ? engine_.withdraw_run(address, slots, run.bytes())
+                               : engine_.withdraw_clean_run(address, slots, run.bytes(), &lost);
+    if (error != 0 && !lost) return Together::kNo;
     for (uint32_t i = 0; i < run.count(); ++i) {
-        region.block(run[i].block).leave(BlockState::kWriting);
+        if (lost) {
+            note_still_mapped(run[i], false, error);
+        } else if (is_dirty) {
+            region.block(run[i].block).leave(BlockState::kWriting);
+        }
     }
-    if (park == Park::kFree) frames_.free_together(run);
-    return true;
+    if (lost) return Together::kFailed;
+    if (is_dirty && park == Park::kFree) frames_.free_together(run);
+    return Together::kYes;
 }
 
 // The caller owns kFilling of the block that has faulted, which was never written, as what its
@@ -221,6 +234,66 @@ hanare_status Pager::fill_run(const Fault& fault, Frame& frame) noexcept {
         if (first + i == fault.index) status = of_one;
     }
     return status;
+}
+
+// The caller owns kInstalling of the block that has faulted, which has been accepted.
+hanare_status Pager::install_staged(const Fault& fault) noexcept {
+    Region& region = fault.region;
+    const uint32_t word = region.block(fault.index).load();
+    FrameRun run(*region.frame_of(region.block(fault.index)));
+    const bool may_run = fault.along != 0 && !fault.write && !region.is_adopted() &&
+                         (word & (kDirty | kSecondChance)) == 0;
+    while (may_run && !run.is_full() && add_staged(fault, run)) {
+    }
+    hanare_status status = HANARE_STATUS_OK;
+    std::byte* const first = region.address_of(run.first().block);
+    if (run.count() > 1 && engine_.install_clean_run(first, run.first().memory, run.bytes()) == 0) {
+        for (uint32_t i = 0; i < run.count(); ++i) {
+            frames_.enqueue(run[i], FrameQueue::kProbation);
+            region.block(run[i].block).leave(BlockState::kReadOnly);
+        }
+        frames_.note_progress();
+    } else {
+        for (uint32_t i = 0; i < run.count(); ++i) {
+            const bool has_faulted = run[i].block == fault.index;
+            const bool write = has_faulted ? fault.write : fault.along_written;
+            const hanare_status of_one = install(region, run[i].block, write);
+            if (has_faulted) status = of_one;
+        }
+    }
+    // Behind a run the next one begins with its own fault.
+    if (status == HANARE_STATUS_OK && run.count() == 1) bring_along(fault);
+    return status;
+}
+
+// The next block of its stream, if that was read ahead into the slot beside those of the run.
+bool Pager::add_staged(const Fault& fault, FrameRun& run) noexcept {
+    Region& region = fault.region;
+    const uint32_t index = fault.index + run.count() * static_cast<uint32_t>(fault.along);
+    if (!begin_staged(region, index)) return false;
+    Frame& frame = *region.frame_of(region.block(index));
+    const bool is_before = fault.along < 0;
+    const Frame& edge = is_before ? run.first() : run.last();
+    const std::byte* const wanted =
+        is_before ? edge.memory - region.block_bytes : edge.memory + region.block_bytes;
+    if (frame.memory != wanted) {
+        region.block(index).leave(BlockState::kStaged);
+        frames_.note_progress();
+        return false;
+    }
+    if (!accept_staged(region, index)) return false;
+    std::atomic_ref(frame.came_along).store(true, std::memory_order_relaxed);
+    is_before ? run.add_before(frame) : run.add_behind(frame);
+    return true;
+}
+
+bool Pager::begin_staged(Region& region, uint32_t index) noexcept {
+    if (index >= region.block_count || region.is_closing() || is_sample(region, index))
+        return false;
+    Block& block = region.block(index);
+    const uint32_t word = block.load();
+    return block_word::state(word) == BlockState::kStaged &&
+           (word & (kDirty | kSecondChance)) == 0 && block.try_enter(word, BlockState::kInstalling);
 }
 
 // False: it is something else, or somebody else is at it.

@@ -129,6 +129,24 @@ int MovingEngine::withdraw_run(std::byte* blocks, std::byte* slots, size_t bytes
     return error;
 }
 
+int MovingEngine::withdraw_clean_run(std::byte* blocks, std::byte* slots, size_t bytes,
+                                     bool* lost) noexcept {
+    size_t moved = 0;
+    const int error = userfault_.move(slots, blocks, bytes, &moved);
+    *lost = error != 0 && moved > 0;
+    if (error != 0) take_back(slots, blocks, moved);
+    if (error == 0 && sys::are_pages_swapped_out()) unprotect(slots, bytes);
+    return error;
+}
+
+int MovingEngine::install_clean_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept {
+    if (!is_single()) return ENOTSUP;
+    if (const int error = install_run(blocks, slots, bytes); error != 0) return error;
+    const int error = userfault_.write_protect(blocks, bytes, true);
+    if (error != 0) take_back(blocks, slots, bytes);
+    return error;
+}
+
 // The kernel moves nothing that another process has, too, since a fork (EBUSY), and nothing into or
 // out of several mappings, of which a block may consist where the program has had a file (EINVAL).
 bool MovingEngine::must_copy(int error) const noexcept {

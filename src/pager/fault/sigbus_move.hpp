@@ -53,6 +53,9 @@ public:
     bool moves_runs() const noexcept override { return true; }
     int install_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
     int withdraw_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
+    int withdraw_clean_run(std::byte* blocks, std::byte* slots, size_t bytes,
+                           bool* lost) noexcept override;
+    int install_clean_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override {
         UserfaultEngine::abandon_in_child();
         threads_.abandon_in_child();
