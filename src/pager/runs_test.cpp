@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that come and leave together, where streams write (fault/runs.cpp).
+// Blocks that come and leave together, where streams write and read (fault/runs.cpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>

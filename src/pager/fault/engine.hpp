@@ -98,9 +98,9 @@ public:
     virtual bool moves_runs() const noexcept { return false; }
     virtual int install_run(std::byte*, std::byte* /*slot*/, size_t) noexcept { return ENOSYS; }
     virtual int withdraw_run(std::byte*, std::byte* /*slot*/, size_t) noexcept { return ENOSYS; }
-    // The same for such as are read-only; *lost: after an error some may have become writable.
+    // The same for such as are read-only; after an error `*lost_bytes` have no protection any more.
     virtual int withdraw_clean_run(std::byte*, std::byte* /*slot*/, size_t,
-                                   bool* /*lost*/) noexcept {
+                                   size_t* /*lost_bytes*/) noexcept {
         return ENOSYS;
     }
     // install_read_only(), where no other thread can write meanwhile; else ENOTSUP.

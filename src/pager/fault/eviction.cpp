@@ -48,10 +48,8 @@ Pager::Eviction Pager::evict(Frame& victim, FrameQueue queue, bool may_start,
     const bool may_write = may_start && fault_service_ == nullptr && transfers_.can_start() &&
                            write_sets_.free_count() >= FrameRun::kMost;
     const Together together = withdraw_run(victim, queue, Park::kFree, may_write, run);
-    if (together == Together::kFailed) {
-        *failure = HANARE_STATUS_BUSY;
-        return Eviction::kFailed;
-    }
+    // Others are tried, and not for ever: each time clean blocks become dirty.
+    if (together == Together::kFailed) return Eviction::kDone;
     Eviction outcome = Eviction::kNoVictim;
     for (uint32_t i = 0; i < run.count(); ++i) {
         const bool is_out = together == Together::kYes;

@@ -114,9 +114,9 @@ public:
     // `all`: of a sparse block, also parts that have been used lately.
     hanare_status withdraw(Frame& frame, Park park_clean, bool* dirty, bool all = false) noexcept;
     // Instead of withdraw(), for a victim from that queue: withdraws with it what lies beside it
-    // and is as dirty; only if it is clean unless `may_write`.  kNo: nothing has happened, but that
-    // `run` is made of all that withdraw() is still to be called for.  kFailed: as where that has
-    // failed.
+    // and is as dirty, if a stream has left it behind; only if it is clean unless `may_write`. kNo:
+    // nothing has happened, but that `run` is made of all that withdraw() is still to be called
+    // for.  kFailed: as where that has failed.
     enum class Together { kNo, kYes, kFailed };
     Together withdraw_run(Frame& victim, FrameQueue queue, Park park, bool may_write,
                           FrameRun& run) noexcept;
@@ -329,7 +329,7 @@ private:
     hanare_status install_staged(const Fault& fault) noexcept;
     bool add_staged(const Fault& fault, FrameRun& run) noexcept;
     bool begin_staged(Region& region, uint32_t index) noexcept;
-    void bring_along(const Fault& fault) noexcept;
+    void bring_along(const Fault& fault, uint32_t come) noexcept;
     void mark_behind(Region& region, uint32_t index) noexcept;
     void count_fault(const Fault& fault) noexcept;
     void note_read() noexcept { reads_begun_.fetch_add(1, std::memory_order_relaxed); }

@@ -200,11 +200,11 @@ void Pager::mark_behind(Region& region, uint32_t index) noexcept {
     }
 }
 
-// A fault costs about as much as to map what is here already.
-void Pager::bring_along(const Fault& fault) noexcept {
+// A fault costs about as much as to map what is here already.  So many blocks have come.
+void Pager::bring_along(const Fault& fault, uint32_t come) noexcept {
     Region& region = fault.region;
     const uint32_t most = FrameRun::most_of(region.block_bytes);
-    for (uint32_t i = 1; i < most && fault.along != 0; ++i) {
+    for (uint32_t i = come; i < most && fault.along != 0; ++i) {
         const uint32_t index = fault.index + i * static_cast<uint32_t>(fault.along);
         if (!begin_staged(region, index) || !accept_staged(region, index)) return;
         std::atomic_ref(region.frame_of(region.block(index))->came_along)

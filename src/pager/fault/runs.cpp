@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of blocks that come and leave together (frame_run.hpp), where streams write.
+// Runs of blocks that come and leave together (frame_run.hpp), where streams write and read.
+#include <cerrno>
 #include <utility>
 
 #include "base/units.hpp"
@@ -168,24 +169,27 @@ Pager::Together Pager::withdraw_run(Frame& victim, FrameQueue queue, Park park, 
     const uint32_t word = region.block(victim.block).load();
     const bool is_dirty = (word & kDirty) != 0;
     const bool is_mapped = block_word::state(word) == BlockState::kWithdrawing && !victim.sparse;
-    if (!is_mapped || (is_dirty && !may_write) || !moves_runs(region) ||
+    // What lies beside anything else may be in use.
+    const bool is_behind_stream = queue == FrameQueue::kDrop;
+    if (!is_mapped || !is_behind_stream || (is_dirty && !may_write) || !moves_runs(region) ||
         !frames_.extend_victim(run, queue)) {
         return Together::kNo;
     }
     std::byte* const address = region.address_of(run.first().block);
     std::byte* const slots = run.first().memory;
-    bool lost = false;
-    const int error = is_dirty ? engine_.withdraw_run(address, slots, run.bytes())
-                               : engine_.withdraw_clean_run(address, slots, run.bytes(), &lost);
-    if (error != 0 && !lost) return Together::kNo;
+    size_t lost_bytes = 0;
+    const int error = is_dirty
+                          ? engine_.withdraw_run(address, slots, run.bytes())
+                          : engine_.withdraw_clean_run(address, slots, run.bytes(), &lost_bytes);
+    if (error != 0 && lost_bytes == 0) return Together::kNo;
     for (uint32_t i = 0; i < run.count(); ++i) {
-        if (lost) {
-            note_still_mapped(run[i], false, error);
+        if (error != 0) {
+            note_still_mapped(run[i], false, i * region.block_bytes < lost_bytes ? EBUSY : EAGAIN);
         } else if (is_dirty) {
             region.block(run[i].block).leave(BlockState::kWriting);
         }
     }
-    if (lost) return Together::kFailed;
+    if (error != 0) return Together::kFailed;
     if (is_dirty && park == Park::kFree) frames_.free_together(run);
     return Together::kYes;
 }
@@ -245,7 +249,6 @@ hanare_status Pager::install_staged(const Fault& fault) noexcept {
                          (word & (kDirty | kSecondChance)) == 0;
     while (may_run && !run.is_full() && add_staged(fault, run)) {
     }
-    hanare_status status = HANARE_STATUS_OK;
     std::byte* const first = region.address_of(run.first().block);
     if (run.count() > 1 && engine_.install_clean_run(first, run.first().memory, run.bytes()) == 0) {
         for (uint32_t i = 0; i < run.count(); ++i) {
@@ -253,16 +256,16 @@ hanare_status Pager::install_staged(const Fault& fault) noexcept {
             region.block(run[i].block).leave(BlockState::kReadOnly);
         }
         frames_.note_progress();
-    } else {
-        for (uint32_t i = 0; i < run.count(); ++i) {
-            const bool has_faulted = run[i].block == fault.index;
-            const bool write = has_faulted ? fault.write : fault.along_written;
-            const hanare_status of_one = install(region, run[i].block, write);
-            if (has_faulted) status = of_one;
-        }
+        return HANARE_STATUS_OK;  // behind it the next run begins, with a fault of its own
     }
-    // Behind a run the next one begins with its own fault.
-    if (status == HANARE_STATUS_OK && run.count() == 1) bring_along(fault);
+    hanare_status status = HANARE_STATUS_OK;
+    for (uint32_t i = 0; i < run.count(); ++i) {
+        const bool has_faulted = run[i].block == fault.index;
+        const bool write = has_faulted ? fault.write : fault.along_written;
+        const hanare_status of_one = install(region, run[i].block, write);
+        if (has_faulted) status = of_one;
+    }
+    if (status == HANARE_STATUS_OK) bring_along(fault, run.count());
     return status;
 }
 

@@ -130,12 +130,12 @@ int MovingEngine::withdraw_run(std::byte* blocks, std::byte* slots, size_t bytes
 }
 
 int MovingEngine::withdraw_clean_run(std::byte* blocks, std::byte* slots, size_t bytes,
-                                     bool* lost) noexcept {
+                                     size_t* lost_bytes) noexcept {
     size_t moved = 0;
     const int error = userfault_.move(slots, blocks, bytes, &moved);
-    *lost = error != 0 && moved > 0;
     if (error != 0) take_back(slots, blocks, moved);
     if (error == 0 && sys::are_pages_swapped_out()) unprotect(slots, bytes);
+    *lost_bytes = error != 0 ? moved : 0;
     return error;
 }
 

@@ -54,7 +54,7 @@ public:
     int install_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
     int withdraw_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
     int withdraw_clean_run(std::byte* blocks, std::byte* slots, size_t bytes,
-                           bool* lost) noexcept override;
+                           size_t* lost_bytes) noexcept override;
     int install_clean_run(std::byte* blocks, std::byte* slots, size_t bytes) noexcept override;
     void abandon_in_child() noexcept override {
         UserfaultEngine::abandon_in_child();
