@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "base/thread_annotations.hpp"
 #include "intercept/bounce.hpp"
 #include "intercept/intercept.hpp"
 #include "pager/fault/holds.hpp"
@@ -29,7 +30,7 @@ void block_all_signals(sigset_t* saved) noexcept {
 
 }  // namespace
 
-void prepare_fork(void* context) {
+void prepare_fork(void* context) HANARE_NO_THREAD_SAFETY_ANALYSIS {
     auto& steps = *static_cast<ForkSteps*>(context);
     Space& space_of_program = *space();
     if (steps.has_stack) {
@@ -49,14 +50,14 @@ void prepare_fork(void* context) {
     }
 }
 
-void finish_fork(void* context) {
+void finish_fork(void* context) HANARE_NO_THREAD_SAFETY_ANALYSIS {
     auto& steps = *static_cast<ForkSteps*>(context);
     space()->finish_fork(steps.has_row, steps.row, static_cast<int>(steps.child));
     turn.unlock();
     sys::set_signal_mask(steps.mask, nullptr);
 }
 
-void finish_fork_in_child(void* context) {
+void finish_fork_in_child(void* context) HANARE_NO_THREAD_SAFETY_ANALYSIS {
     auto& steps = *static_cast<ForkSteps*>(context);
     sys::OwnThread::forget_all();
     sys::note_memory_owner();

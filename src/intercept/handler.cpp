@@ -363,10 +363,9 @@ using Handlers = std::array<hook::SystemCallHandler, kSystemCallsMax>;
 
 constexpr Handlers make_handlers() {
     Handlers handlers = {};
-    for (const uint32_t number :
-         {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_mlock,
-          SYS_mlock2, SYS_munlock, SYS_msync, SYS_mbind}) {
-        handlers[number] = handle_memory;
+    for (const int number : {SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise,
+                             SYS_mlock, SYS_mlock2, SYS_munlock, SYS_msync, SYS_mbind}) {
+        handlers[static_cast<size_t>(number)] = handle_memory;
     }
     handlers[SYS_pkey_alloc] = refuse_keys;
     handlers[SYS_pkey_mprotect] = handle_protection_by_key;
@@ -381,11 +380,12 @@ constexpr Handlers make_handlers() {
     handlers[SYS_rt_sigaction] = handle_action;
     handlers[SYS_rt_sigprocmask] = handle_mask;
     handlers[SYS_sigaltstack] = handle_signal_stack;
-    for (const uint32_t number : {SYS_close, SYS_dup2, SYS_dup3}) handlers[number] = handle_close;
+    for (const int number : {SYS_close, SYS_dup2, SYS_dup3})
+        handlers[static_cast<size_t>(number)] = handle_close;
     handlers[SYS_close_range] = handle_close_range;
-    for (const uint32_t number : {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
-                                  SYS_setresgid, SYS_setgroups, SYS_capset}) {
-        handlers[number] = handle_identity;
+    for (const int number : {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
+                             SYS_setresgid, SYS_setgroups, SYS_capset}) {
+        handlers[static_cast<size_t>(number)] = handle_identity;
     }
     handlers[SYS_fork] = handlers[SYS_clone] = handlers[SYS_clone3] = handle_fork;
     return handlers;

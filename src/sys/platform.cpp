@@ -29,9 +29,8 @@ namespace hanare::sys {
 
 namespace {
 
-// Of linux/capability.h and linux/prctl.h, whose names older headers lack.
+// Of linux/capability.h, whose names older headers lack.
 constexpr unsigned kPtraceCapability = 19;
-constexpr unsigned long kUserDispatchOff = 0;
 
 std::optional<uint64_t> setting(const char* path) {
     const auto text = read_text_file(path);

@@ -180,7 +180,8 @@ hanare_status Pager::relocate(Region& region, uint32_t from, uint32_t to) noexce
     }
 }
 
-void Pager::become_child(void (*on_need)(Pager& pager) noexcept) noexcept {
+void Pager::become_child(void (*on_need)(Pager& pager) noexcept) noexcept
+    HANARE_NO_THREAD_SAFETY_ANALYSIS {
     keeper_ = nullptr;
     works_ahead_ = false;
     request_first_ = request_count_ = 0;

@@ -26,7 +26,8 @@ public:
     // region.
     bool samples(uint32_t block, uint32_t block_count) const noexcept {
         constexpr uint32_t kGoldenRatio = 0x9e3779b1;  // of 2^32: spreads evenly
-        const int32_t rarest = std::bit_width(block_count / (kPerPass << kMostOftenLog2)) - 1;
+        const uint32_t share = block_count / (kPerPass << kMostOftenLog2);
+        const auto rarest = static_cast<int32_t>(std::bit_width(share)) - 1;
         const auto rarity = static_cast<uint32_t>(std::clamp(level(), 0, std::max(rarest, 0)));
         return (block + kFirst) * kGoldenRatio >> (32 - kMostOftenLog2 - rarity) == 0;
     }
