@@ -170,7 +170,8 @@ void run_writers(Pool& pool, uint64_t* words, uint64_t seed, bool fails) {
                         sys::inject::arm(sys::inject::Call::kWrite, EIO, random.below(8), 1);
                     }
                     for (uint64_t w = block * kBlockWords; w < (block + 1) * kBlockWords; ++w) {
-                        own[w] = word_of(w, pass + thread);
+                        std::atomic_ref(own[w]).store(word_of(w, pass + thread),
+                                                      std::memory_order_relaxed);
                     }
                 }
                 for (uint64_t w = 0; w < kShare * kBlockWords; ++w) {

@@ -53,7 +53,7 @@ TEST_F(LeftoversTest, GoByTheGeneration) {
     leftovers_.drop(second);
     EXPECT_FALSE(is_left(3));
     EXPECT_FALSE(is_left(4));
-    for (const size_t other : {0, 1, 2, 5}) EXPECT_TRUE(is_left(other)) << other;
+    for (const size_t other : {0u, 1u, 2u, 5u}) EXPECT_TRUE(is_left(other)) << other;
 }
 
 TEST_F(LeftoversTest, AreFewInBytes) {
