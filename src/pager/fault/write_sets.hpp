@@ -58,7 +58,7 @@ public:
             return !set.is_taken.load(std::memory_order_relaxed);
         });
     }
-    // Another one.
+    // A hint, too.
     size_t free_count() const noexcept {
         return static_cast<size_t>(std::ranges::count_if(sets_, [](const WriteSet& set) {
             return !set.is_taken.load(std::memory_order_relaxed);
