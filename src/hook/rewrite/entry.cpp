@@ -7,18 +7,17 @@
 // On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
 // destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
 // the return address into the stub).  Returns with the program's stack pointer, rcx being 0 where
-// the stub makes the system call, a number with 32 zeros at the end where it was made, or else
-// where the stub jumps to, r11 being the stub's address that was returned to.  Flags are kept, as
-// the instruction keeps them: Rust's compilers rely on it.
+// the stub makes the system call, or else where the stub jumps to, r11 being the stub's address
+// that was returned to.  Flags are kept, as the instruction keeps them: Rust's compilers rely on
+// it.
 //
-// A call whose addresses are all far from such memory is made here.  So is a transfer that may
-// begin at once, since asking for it takes longer than most; if it was all transferred nobody needs
-// to hear of it.
+// A transfer that may begin at once is made here, since asking for it takes longer than most; if it
+// was all transferred nobody needs to hear of it.
 //
-// That the call has returned before anything else happens is for the processor, which foresees
-// where functions return to from the calls it has seen: left by a jump behind the system call, the
-// entry would make it mistake all functions that return next, and processors that forget in the
-// kernel would not have foreseen a return.
+// That the entry has returned before any system call is made is for the processor, which foresees
+// where functions return to from the calls it has seen: left by a jump only, the entry would make
+// it mistake all functions that return next, and with kernels that spoil what it remembers ("Safe
+// RET") no return behind a system call is foreseen.
 #include <cpuid.h>
 
 #include <algorithm>
@@ -47,7 +46,7 @@ static_assert(static_cast<int>(Place::kNear) == 1 && static_cast<int>(Place::kNe
               kPlaces == 0x10000 && kPartBytes == 0x10000);
 static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x20000 &&
               kStubBytes == 64 && kStubReturnAt == 56 && kStubRedZoneBytes == 128 &&
-              kStubSyscallAt == 7 && kStubCallBytes == 20);
+              kStubSyscallAt == 4 && kStubCallBytes == 17);
 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
@@ -81,36 +80,23 @@ asm(R"(
 9:
     .endm
 
-                                        # System calls end a line of 64 bytes: what follows is not
-                                        # fetched, and its return not foreseen, before the kernel.
     .macro  transfer files              # which of them let it begin
     look_at %rsi, 32f
     look_at %rsp
-    jmp     40f
+    ret     $128
 32: look_at %rsp
     movq    %rdi, -8(%rsp)
     movzwl  -6(%rsp), %ecx              # of an int only the lower half is told
     jrcxz   33f
     jmp     2b
-    .balign 64
-    .skip   37, 0xcc
 33: movzwl  %di, %ecx
     leaq    \files(%rip), %r11
     movzbl  (%r11,%rcx), %ecx
     jrcxz   34f
-    movq    %rax, -16(%rsp)
-    syscall
-    movq    %rdx, %rcx
-    notq    %rcx
-    leaq    1(%rax,%rcx), %rcx          # 0 if it was all transferred
-    jrcxz   35f
-    jmp     36f
-35: movl    $1, %ecx
-    bswap   %rcx
+    movq    (%rsp), %r11
+    leaq    hanare_hook_transfer(%rip), %rcx
     ret     $128
 34: jmp     2b
-36: movq    -16(%rsp), %rcx
-    jmp     hanare_hook_ask_again
     .endm
 
     .macro  ask number, whom            # from the stub's address in r11 and on the stack
@@ -143,7 +129,7 @@ asm(R"(
     movq    %rax, %rsi                  # the result, where there is one
     cld
     call    \whom
-    addq    $9, 8(%rbp)                 # behind the stub's system call
+    addq    $6, 8(%rbp)                 # behind the stub's system call
     cmpl    $1, %eax
     ja      5f
     addl    %eax, %eax
@@ -167,8 +153,6 @@ asm(R"(
     .cfi_def_cfa %rbp, 144
     .cfi_offset %rbp, -144
     .cfi_offset %rip, -136
-    .balign 64
-    .skip   26, 0xcc
 5:  movq    (%rsp), %rax                # kThenAfter
     load_arguments
     syscall
@@ -223,7 +207,7 @@ hanare_hook_entry:
 14: look_at %rdi
 13: look_at %rsi
     look_at %rsp
-    jmp     40f
+    ret     $128                        # of no concern to the handler
 15: look_at %rdx
     jmp     14b
 17: look_at %r10
@@ -231,12 +215,6 @@ hanare_hook_entry:
     look_at %r9
     jmp     15b
 21: transfer hanare_hook_files
-    .balign 64
-    .skip   60, 0xcc
-40: syscall                             # of no concern to the handler
-    movl    $1, %ecx
-    bswap   %rcx
-    ret     $128
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry
 
@@ -256,8 +234,37 @@ hanare_hook_ask:
     .size   hanare_hook_ask, . - hanare_hook_ask
 
     .balign 64
+    .type   hanare_hook_transfer, @function
+hanare_hook_transfer:                   # of a file that lets it begin
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 0
+    .cfi_register %rip, %r11
+    leaq    -128(%rsp), %rsp
+    .cfi_def_cfa_offset 128
+    pushq   %r11
+    .cfi_def_cfa_offset 136
+    .cfi_offset %rip, -136
+    movq    %rax, -16(%rsp)
+    syscall
+    movq    %rdx, %rcx
+    notq    %rcx
+    leaq    1(%rax,%rcx), %rcx          # 0 if it was all transferred
+    jrcxz   1f
+    movq    -16(%rsp), %rcx
+    jmp     hanare_hook_ask_again
+1:  popq    %r11                        # behind the stub's system call
+    .cfi_def_cfa_offset 128
+    .cfi_register %rip, %r11
+    leaq    6(%r11), %r11
+    leaq    128(%rsp), %rsp
+    .cfi_def_cfa_offset 0
+    jmp     *%r11
+    .cfi_endproc
+    .size   hanare_hook_transfer, . - hanare_hook_transfer
+
+    .balign 64
     .type   hanare_hook_ask_again, @function
-hanare_hook_ask_again:                  # from the entry: rcx is the number, rax the result
+hanare_hook_ask_again:                  # from above: rcx is the number, rax the result
     .cfi_startproc
     .cfi_def_cfa %rsp, 136
     .cfi_offset %rip, -136

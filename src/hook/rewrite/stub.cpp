@@ -27,14 +27,13 @@ namespace {
 constexpr size_t kBeforeEnd = 16;
 constexpr size_t kShiftedFrom = 21;
 constexpr size_t kCallEnd = 27;
-constexpr size_t kSyscallBegin = 34;
-constexpr size_t kAfterBegin = 36;
+constexpr size_t kSyscallBegin = 31;
+constexpr size_t kAfterBegin = 33;
 
 constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
     0x48, 0x8d, 0x64, 0x24, 0x80,     // lea -128(%rsp), %rsp
     0xff, 0x15, 0,    0,    0,    0,  // call *entry(%rip)
-    0xe3, 0x05,                       // jrcxz to the system call
-    0x67, 0xe3, 0x04,                 // jecxz behind it
+    0xe3, 0x02,                       // jrcxz to the system call
     0xff, 0xe1,                       // jmp *%rcx
     0x0f, 0x05,                       // syscall
 };

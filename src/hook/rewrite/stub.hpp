@@ -6,11 +6,10 @@
 //   offset  0  what was replaced in front of the system call, ending at 16
 //          16  lea -128(%rsp), %rsp          the program's red zone
 //          21  call *entry(%rip)             which restores the stack pointer
-//          27  jrcxz 34
-//          29  jecxz 36                      the system call was made
-//          32  jmp *%rcx                     to who asks the handler, and comes back to 34 or 36
-//          34  syscall                       with the program's stack pointer (clone)
-//          36  what was replaced behind it, and a jump to where the program goes on
+//          27  jrcxz 31
+//          29  jmp *%rcx                     to who comes back to 31 or 33, and may ask the handler
+//          31  syscall                       with the program's stack pointer (clone)
+//          33  what was replaced behind it, and a jump to where the program goes on
 //          56  where the program goes on: for unwinding
 //
 // Since all stubs are alike, one description of a frame serves them all: it computes from the
@@ -33,8 +32,8 @@ namespace hanare::hook {
 inline constexpr size_t kStubBytes = 64;
 inline constexpr size_t kStubReturnAt = 56;
 inline constexpr size_t kStubRedZoneBytes = 128;
-inline constexpr size_t kStubCallBytes = 20;  // from 16 to 36
-inline constexpr size_t kStubSyscallAt = 7;   // from 27 to 34
+inline constexpr size_t kStubCallBytes = 17;  // from 16 to 33
+inline constexpr size_t kStubSyscallAt = 4;   // from 27 to 31
 
 // Writes a jump from `place` to `target`, at `writable`.  False where that is out of reach.
 bool write_jump(uint8_t* writable, const uint8_t* place, const uint8_t* target) noexcept;
