@@ -29,10 +29,12 @@ bool is_error(uint64_t result) noexcept { return result > -4096UL; }
 
 // Looks at these arguments, and at others: what is left over there in a register costs time.
 Wanted wanted_at(uint8_t arguments) noexcept {
+    constexpr uint8_t kFirst = 0b01;
     constexpr uint8_t kSecond = 0b10;
     constexpr uint8_t kFirstTwo = 0b11;
     constexpr uint8_t kFirstThree = 0b111;
     if ((arguments & ~kSecond) == 0) return Wanted::kWhereSecondIs;
+    if ((arguments & ~kFirst) == 0) return Wanted::kWhereFirstIs;
     if ((arguments & ~kFirstTwo) == 0) return Wanted::kWhereFirstTwoAre;
     return (arguments & ~kFirstThree) == 0 ? Wanted::kWhereFirstThreeAre : Wanted::kWhereAnyIs;
 }

@@ -36,9 +36,10 @@ static_assert(sizeof(SystemCall) == 104 && offsetof(SystemCall, arguments) == 8 
 static_assert(static_cast<int>(Wanted::kTransfer) == 1 &&
               static_cast<int>(Wanted::kReadAtOffset) == 2 &&
               static_cast<int>(Wanted::kWhereSecondIs) == 3 &&
-              static_cast<int>(Wanted::kWhereFirstTwoAre) == 4 &&
-              static_cast<int>(Wanted::kWhereFirstThreeAre) == 5 &&
-              static_cast<int>(Wanted::kWhereAnyIs) == 6 && static_cast<int>(Wanted::kAlways) == 7);
+              static_cast<int>(Wanted::kWhereFirstIs) == 4 &&
+              static_cast<int>(Wanted::kWhereFirstTwoAre) == 5 &&
+              static_cast<int>(Wanted::kWhereFirstThreeAre) == 6 &&
+              static_cast<int>(Wanted::kWhereAnyIs) == 7 && static_cast<int>(Wanted::kAlways) == 8);
 static_assert(static_cast<int>(Verdict::kNative) == 1 &&
               static_cast<int>(Verdict::kThenAfter) == 2 && kPlaceBytes == uint64_t{1} << 32);
 static_assert(sizeof hanare_hook_files == 0x20000 && kFiles == 0x10000);
@@ -194,6 +195,8 @@ hanare_hook_entry:
     leaq    -1(%rcx), %rcx
     jrcxz   5f
     leaq    -1(%rcx), %rcx
+    jrcxz   6f
+    leaq    -1(%rcx), %rcx
     jrcxz   7f
 2:  movq    (%rsp), %r11
     leaq    hanare_hook_ask(%rip), %rcx
@@ -202,18 +205,21 @@ hanare_hook_entry:
 3:  jmp     13f
 4:  jmp     14f
 5:  jmp     15f
+6:  jmp     16f
 7:  jmp     17f
 10: transfer hanare_hook_files+0x10000
+16: look_at %rdx
+15: look_at %rsi
 14: look_at %rdi
-13: look_at %rsi
     look_at %rsp
     ret     $128                        # of no concern to the handler
-15: look_at %rdx
-    jmp     14b
+13: look_at %rsi
+    look_at %rsp
+    ret     $128
 17: look_at %r10
     look_at %r8
     look_at %r9
-    jmp     15b
+    jmp     16b
 21: transfer hanare_hook_files
     .cfi_endproc
     .size   hanare_hook_entry, . - hanare_hook_entry

@@ -32,10 +32,11 @@ enum class Wanted : uint8_t {
     kTransfer = 1,            // at the second argument, unless the file lets it begin at once;
     kReadAtOffset = 2,        // the same;
     kWhereSecondIs = 3,       // at the second argument,
-    kWhereFirstTwoAre = 4,    // at the first one or the second,
-    kWhereFirstThreeAre = 5,  // at one of the first three,
-    kWhereAnyIs = 6,          // at any of the six.
-    kAlways = 7,
+    kWhereFirstIs = 4,        // at the first one,
+    kWhereFirstTwoAre = 5,    // at one of the first two,
+    kWhereFirstThreeAre = 6,  // at one of the first three,
+    kWhereAnyIs = 7,          // at any of the six.
+    kAlways = 8,
 };
 
 extern "C" {

@@ -27,12 +27,13 @@ namespace {
 constexpr size_t kBeforeEnd = 16;
 constexpr size_t kShiftedFrom = 21;
 constexpr size_t kCallEnd = 27;
+constexpr size_t kCallBytes = 6;
 constexpr size_t kSyscallBegin = 31;
 constexpr size_t kAfterBegin = 33;
 
 constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
     0x48, 0x8d, 0x64, 0x24, 0x80,     // lea -128(%rsp), %rsp
-    0xff, 0x15, 0,    0,    0,    0,  // call *entry(%rip)
+    0xff, 0x15, 0,    0,    0,    0,  // call *entry(%rip), or in the pool call entry
     0xe3, 0x02,                       // jrcxz to the system call
     0xff, 0xe1,                       // jmp *%rcx
     0x0f, 0x05,                       // syscall
@@ -51,9 +52,6 @@ static_assert(sizeof kReturnAddress == HANARE_STUB_RETURN_BYTES);
 static_assert(kFrameAddress[9] == kShiftedFrom && kFrameAddress[13] == kCallEnd &&
               kFrameAddress[5] == kStubBytes - 1 && kStubRedZoneBytes == 1U << 7 &&
               kReturnAddress[7] == kStubReturnAt);
-
-// In reach of the pool, with which it is linked.
-void (*const pool_entry)() = &hanare_hook_entry;
 
 // One common part, one description of the frames of [begin, begin + bytes), and a zero.
 struct [[gnu::packed]] FrameDescription {
@@ -152,7 +150,6 @@ Result<StubArea> StubArea::reserve(const uint8_t* begin, const uint8_t* end, siz
     area.stubs_ = StubPool::take(begin, end, count);
     if (area.stubs_ == nullptr) return map(begin, end, count);
     area.capacity_ = count;
-    area.entry_ = reinterpret_cast<const uint8_t*>(&pool_entry);
     return area;
 }
 
@@ -173,7 +170,6 @@ void StubArea::begin_inside(uint8_t* memory, size_t bytes, size_t count) noexcep
     bytes_ = bytes;
     capacity_ = count;
     stubs_ = memory + kStubBytes;
-    entry_ = memory;
     const auto entry = reinterpret_cast<uint64_t>(&hanare_hook_entry);
     std::memset(memory, 0xcc, bytes);  // int3
     std::memcpy(memory, &entry, sizeof entry);
@@ -201,11 +197,21 @@ const uint8_t* StubArea::add(const SyscallSite& site, const uint8_t* place) noex
         return nullptr;
     }
     std::memcpy(code + kBeforeEnd, kMiddle.data(), kMiddle.size());
-    const auto to_entry = static_cast<int32_t>(entry_ - (code + kCallEnd));
-    std::memcpy(code + kCallEnd - sizeof to_entry, &to_entry, sizeof to_entry);
+    write_call(code + kCallEnd);
     std::memcpy(code + kStubReturnAt, &goes_on, sizeof goes_on);
     ++count_;
     return begin;
+}
+
+// The pool is linked with the entry, and in its reach.
+void StubArea::write_call(uint8_t* end) const noexcept {
+    constexpr uint8_t kDirectCall[] = {0x67, 0xe8};  // the prefix is there for its length
+    const bool is_in_pool = memory_ == nullptr;
+    if (is_in_pool) std::memcpy(end - kCallBytes, kDirectCall, sizeof kDirectCall);
+    const auto* const target =
+        is_in_pool ? reinterpret_cast<const uint8_t*>(&hanare_hook_entry) : memory_;
+    const auto to_target = static_cast<int32_t>(target - end);
+    std::memcpy(end - sizeof to_target, &to_target, sizeof to_target);
 }
 
 void StubArea::describe_frames() const noexcept {

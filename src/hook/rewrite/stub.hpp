@@ -5,7 +5,7 @@
 //
 //   offset  0  what was replaced in front of the system call, ending at 16
 //          16  lea -128(%rsp), %rsp          the program's red zone
-//          21  call *entry(%rip)             which restores the stack pointer
+//          21  call entry                    which restores the stack pointer
 //          27  jrcxz 31
 //          29  jmp *%rcx                     to who comes back to 31 or 33, and may ask the handler
 //          31  syscall                       with the program's stack pointer (clone)
@@ -66,13 +66,12 @@ private:
     static Result<StubArea> map(const uint8_t* begin, const uint8_t* end, size_t count);
     uint8_t* stub(size_t index) const noexcept { return stubs_ + index * kStubBytes; }
     uint8_t* frame_description() const noexcept { return stub(capacity_); }
+    void write_call(uint8_t* end) const noexcept;
     void describe_frames() const noexcept;
 
     uint8_t* stubs_ = nullptr;
     size_t capacity_ = 0;
     size_t count_ = 0;
-    // Where the entry's address is, in reach of the stubs.
-    const uint8_t* entry_ = nullptr;
     // Memory of its own: the entry's address, the stubs, the frames' description.  Null: in the
     // pool.
     uint8_t* memory_ = nullptr;
