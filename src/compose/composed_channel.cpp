@@ -2,10 +2,8 @@
 #include "compose/composed_channel.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/assert.hpp"
-#include "compose/exclusive_or.hpp"
 #include "telemetry/log.hpp"
 
 namespace hanare::compose {
@@ -73,11 +71,8 @@ bool ComposedChannel::open_channels() noexcept {
 }
 
 bool ComposedChannel::has_parts_for(const IoRequest& request) const noexcept {
-    const Layout& layout = store_.layout();
-    if (layout.kind != Kind::kParity) return free_part_count_ >= layout.total;
-    const size_t strips = request.bytes / layout.strip_bytes + 2;
-    const size_t stripes = request.bytes / layout.stripe_bytes() + 1;
-    return free_part_count_ >= strips + stripes && parities_.size() >= stripes;
+    const PieceCounts most = most_pieces(store_.layout(), request);
+    return free_part_count_ >= most.pieces && parities_.size() >= most.parities;
 }
 
 bool ComposedChannel::submit(IoRequest& request) noexcept {
@@ -105,99 +100,28 @@ void ComposedChannel::begin(Job& job) noexcept {
     const IoRequest& request = *job.request;
     const uint64_t within = request.offset % layout.group_bytes();
     HANARE_ASSERT(within + request.bytes <= layout.group_bytes());
-    const Roles roles = roles_of(job.group);
-    const bool is_read = request.kind == IoKind::kRead;
-    const bool is_whole =
-        within % layout.stripe_bytes() == 0 && request.bytes % layout.stripe_bytes() == 0;
-    if (!is_read) job.group.note_written();
+    const Roles roles = store_.io().roles_of(job.group);
+    if (request.kind == IoKind::kWrite) job.group.note_written();
     // One more for itself, so that it does not end before all are on their way.
     job.waiting = 1;
-    if (!has_channels_for(job.group) || roles.lost > layout.spares() || !has_parts_for(request)) {
-        carry_out_here(job);
-    } else if (layout.kind != Kind::kParity) {
-        is_read ? begin_copy(job, roles, within) : begin_copies(job, roles, within);
-    } else if (is_read && roles.lost == 0) {
-        begin_strips(job, within);
-    } else if (!is_read && is_whole) {
-        begin_stripes(job, roles, within);
+    if (has_channels_for(job.group) && has_plain_pieces(layout, roles, request) &&
+        has_parts_for(request)) {
+        const auto add = [&](auto... piece) { add_part(job, piece...); };
+        const auto take_parity = [&] {
+            std::byte* const parity = parities_.back();
+            parities_.pop_back();
+            return parity;
+        };
+        for_each_piece(layout, roles, request, add, take_parity);
     } else {
         carry_out_here(job);
     }
     if (--job.waiting == 0) finish(job);
 }
 
-ComposedChannel::Roles ComposedChannel::roles_of(const Group& group) const noexcept {
-    Roles roles;
-    for (uint32_t role = 0; role < store_.layout().total; ++role) {
-        roles.is_there[role] = store_.io().member_of(group, role) != nullptr;
-        if (!roles.is_there[role]) ++roles.lost;
-    }
-    return roles;
-}
-
-// Blocks take turns with the copies.
-void ComposedChannel::begin_copy(Job& job, const Roles& roles, uint64_t within) noexcept {
-    const uint32_t total = store_.layout().total;
-    const IoRequest& request = *job.request;
-    auto role = static_cast<uint32_t>(request.offset / request.bytes % total);
-    while (!roles.is_there[role]) role = (role + 1) % total;
-    add_part(job, role, within, request.memory, request.bytes);
-}
-
-void ComposedChannel::begin_copies(Job& job, const Roles& roles, uint64_t within) noexcept {
-    const IoRequest& request = *job.request;
-    for (uint32_t role = 0; role < store_.layout().total; ++role) {
-        if (roles.is_there[role]) add_part(job, role, within, request.memory, request.bytes);
-    }
-}
-
-void ComposedChannel::begin_strips(Job& job, uint64_t within) noexcept {
-    std::byte* memory = job.request->memory;
-    size_t bytes = job.request->bytes;
-    while (bytes != 0) {
-        const Layout::Spot spot = store_.layout().spot_of(within);
-        const size_t part = std::min<size_t>(bytes, spot.bytes);
-        add_part(job, spot.role, spot.offset, memory, part);
-        within += part;
-        memory += part;
-        bytes -= part;
-    }
-}
-
-void ComposedChannel::begin_stripes(Job& job, const Roles& roles, uint64_t within) noexcept {
-    const Layout& layout = store_.layout();
-    const size_t strip_bytes = layout.strip_bytes;
-    const IoRequest& request = *job.request;
-    for (size_t at = 0; at < request.bytes; at += layout.stripe_bytes()) {
-        std::byte* const stripe = request.memory + at;
-        const uint64_t offset = layout.spot_of(within + at).offset;
-        if (roles.is_there[layout.data]) {
-            std::byte* const parity = parities_.back();
-            parities_.pop_back();
-            memcpy(parity, stripe, strip_bytes);
-            for (uint32_t role = 1; role < layout.data; ++role) {
-                exclusive_or(parity, stripe + role * strip_bytes, strip_bytes);
-            }
-            add_part(job, layout.data, offset, parity, strip_bytes, parity);
-        }
-        for (uint32_t role = 0; role < layout.data; ++role) {
-            if (!roles.is_there[role]) continue;
-            add_part(job, role, offset, stripe + role * strip_bytes, strip_bytes);
-        }
-    }
-}
-
 // It is waited for, with all that redundancy can do.
 void ComposedChannel::carry_out_here(Job& job) noexcept {
-    IoRequest& request = *job.request;
-    const uint64_t within = request.offset % store_.layout().group_bytes();
-    if (!job.group.place(0)) {
-        request.status = HANARE_STATUS_OUT_OF_RANGE;
-    } else if (request.kind == IoKind::kRead) {
-        request.status = store_.io().read(job.group, within, request.memory, request.bytes);
-    } else {
-        request.status = store_.io().write(job.group, within, request.memory, request.bytes);
-    }
+    store_.io().carry_out(job.group, *job.request);
     job.is_settled = true;
 }
 

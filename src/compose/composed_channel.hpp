@@ -51,11 +51,6 @@ private:
         std::byte* parity = nullptr;  // the buffer that it comes out of
         uint32_t member = 0;
     };
-    // Which chunks of a group can be used.
-    struct Roles {
-        std::array<bool, Layout::kRolesMax> is_there = {};
-        uint32_t lost = 0;
-    };
     template <typename T, T* T::* next>
     struct Queue {
         T* first = nullptr;
@@ -87,14 +82,9 @@ private:
     bool open_channels() noexcept;
     bool has_parts_for(const store::IoRequest& request) const noexcept;
     void begin(Job& job) noexcept;
-    Roles roles_of(const Group& group) const noexcept;
-    void begin_copy(Job& job, const Roles& roles, uint64_t within) noexcept;
-    void begin_copies(Job& job, const Roles& roles, uint64_t within) noexcept;
-    void begin_strips(Job& job, uint64_t within) noexcept;
-    void begin_stripes(Job& job, const Roles& roles, uint64_t within) noexcept;
     void carry_out_here(Job& job) noexcept;
     void add_part(Job& job, uint32_t role, uint64_t offset, std::byte* memory, size_t bytes,
-                  std::byte* parity = nullptr) noexcept;
+                  std::byte* parity) noexcept;
     void start_parts(uint32_t member) noexcept;
     void finish_part(Part& part) noexcept;
     void finish(Job& job) noexcept;

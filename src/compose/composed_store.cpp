@@ -6,6 +6,7 @@
 
 #include "base/units.hpp"
 #include "compose/composed_channel.hpp"
+#include "compose/composed_transfers.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::compose {
@@ -48,6 +49,7 @@ ComposedStore::ComposedStore(const Layout& layout, GroupTable groups, Lanes lane
                              OpenMember open_member)
     : layout_(layout),
       groups_(std::move(groups)),
+      members_(layout_.kind),
       io_(layout_, members_, std::move(lanes)),
       extents_(groups_.groups() * layout_.group_bytes()),
       open_member_(std::move(open_member)),
@@ -199,6 +201,12 @@ hanare_status ComposedStore::write(uint64_t offset, const std::byte* memory,
 
 Result<std::unique_ptr<store::IoChannel>> ComposedStore::open_channel() {
     return ComposedChannel::open(*this);
+}
+
+std::unique_ptr<store::SharedTransfers> ComposedStore::open_transfers(
+    store::TransferCapacity capacity) {
+    if (capacity != store::TransferCapacity::kMany) return nullptr;
+    return ComposedTransfers::open(*this);
 }
 
 std::string ComposedStore::describe() const {

@@ -51,10 +51,12 @@ public:
     hanare_status read(uint64_t offset, std::byte* memory, size_t bytes) noexcept override;
     hanare_status write(uint64_t offset, const std::byte* memory, size_t bytes) noexcept override;
     Result<std::unique_ptr<store::IoChannel>> open_channel() override;
-    // None: what faults start is waited for.
-    std::unique_ptr<store::SharedTransfers> open_transfers(store::TransferCapacity) override {
-        return nullptr;
-    }
+    // Those of many only, and once at a time: nullptr otherwise.
+    std::unique_ptr<store::SharedTransfers> open_transfers(
+        store::TransferCapacity capacity) override;
+    // By these.  False: there are some.
+    bool begin_transfers() noexcept { return !has_transfers_.exchange(true); }
+    void end_transfers() noexcept { has_transfers_.store(false); }
     std::string describe() const override;
     int last_errno() const noexcept override { return members_.last_errno(); }
     const char* trouble() const noexcept override { return members_.trouble(layout_.spares()); }
@@ -104,6 +106,7 @@ private:
     store::ExtentAllocator extents_ HANARE_GUARDED_BY(lock_);
     const OpenMember open_member_;
     Healer healer_;
+    std::atomic<bool> has_transfers_{false};
 
     // Of slots.
     std::optional<SharedRoom> room_;

@@ -89,14 +89,19 @@ hanare_status GroupIo::write_pieces(Lane& lane, std::span<Piece> pieces, size_t 
     return is_one_kept || there < needed ? first : HANARE_STATUS_OK;
 }
 
+Roles GroupIo::roles_of(const Group& group) const noexcept {
+    Roles roles;
+    for (uint32_t role = 0; role < layout_.total; ++role) {
+        roles.is_there[role] = member_of(group, role) != nullptr;
+        if (!roles.is_there[role]) ++roles.lost;
+    }
+    return roles;
+}
+
 // From its member, or made again from all others.
 bool GroupIo::can_be_had(const Group& group, uint32_t role) const noexcept {
-    if (member_of(group, role) != nullptr) return true;
-    uint32_t lost = 0;
-    for (uint32_t each = 0; each < layout_.total; ++each) {
-        if (member_of(group, each) == nullptr) ++lost;
-    }
-    return lost <= layout_.spares();
+    const Roles roles = roles_of(group);
+    return roles.is_there[role] || roles.lost <= layout_.spares();
 }
 
 GroupIo::StripeLock& GroupIo::lock_of(const Group& group, uint64_t chunk_offset) noexcept {
@@ -139,6 +144,22 @@ hanare_status GroupIo::write(const Group& group, uint64_t offset, const std::byt
         bytes -= part;
     }
     return status;
+}
+
+void GroupIo::carry_out(const Group& group, store::IoRequest& request) noexcept {
+    uint64_t within = request.offset % layout_.group_bytes();
+    const bool is_read = request.kind == IoKind::kRead;
+    if (!group.place(0)) {
+        request.status = HANARE_STATUS_OUT_OF_RANGE;
+    } else {
+        request.status = is_read ? read(group, within, request.memory, request.bytes)
+                                 : write(group, within, request.memory, request.bytes);
+    }
+    if (is_read || request.status == HANARE_STATUS_OK || layout_.kind != Kind::kParity) return;
+    for (const uint64_t end = within + request.bytes; within < end;) {
+        lock_of(group, layout_.spot_of(within).offset).has_torn.store(true);
+        within += layout_.stripe_bytes() - within % layout_.stripe_bytes();
+    }
 }
 
 hanare_status GroupIo::read_chunk(const Group& group, uint32_t role, uint64_t offset,
@@ -252,10 +273,9 @@ hanare_status GroupIo::write_stripe(const Group& group, uint64_t offset,
     std::byte* const parity = lane.strip(layout_.data);
     std::array<Piece, Layout::kRolesMax> pieces;
     size_t count = 0;
-    memset(parity, 0, bytes);
+    exclusive_or_of(parity, memory, bytes, layout_.data);
     for (uint32_t role = 0; role < layout_.total; ++role) {
         std::byte* const strip = role < layout_.data ? memory + role * bytes : parity;
-        if (role < layout_.data) exclusive_or(parity, strip, bytes);
         pieces[count] = piece_of(group, role, IoKind::kWrite, offset, strip, bytes);
         if (pieces[count].member != nullptr) ++count;
     }

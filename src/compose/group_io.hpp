@@ -17,6 +17,7 @@
 #include "compose/lanes.hpp"
 #include "compose/layout.hpp"
 #include "compose/members.hpp"
+#include "compose/pieces.hpp"
 #include "sys/lock.hpp"
 
 namespace hanare::compose {
@@ -31,12 +32,16 @@ public:
                        size_t bytes) noexcept;
     hanare_status write(const Group& group, uint64_t offset, const std::byte* memory,
                         size_t bytes) noexcept;
+    // A request in the group, which gets its status.  Parts of it may have been written already, or
+    // may have failed: what cannot be written then leaves all its stripes torn.
+    void carry_out(const Group& group, store::IoRequest& request) noexcept;
     // Of one chunk, wherever it can be had from.
     hanare_status read_chunk(const Group& group, uint32_t role, uint64_t offset, std::byte* memory,
                              size_t bytes) noexcept;
 
     // The member that has the group's chunk of this role; nullptr if it is lost.
     Member* member_of(const Group& group, uint32_t role) const noexcept;
+    Roles roles_of(const Group& group) const noexcept;
     // What has become of a transfer: where members may fail, one that has is lost.  Not of writes
     // of groups, which may not be done where it is kept.
     hanare_status note(Member& member, hanare_status status) noexcept;

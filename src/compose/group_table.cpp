@@ -48,16 +48,23 @@ void Group::leave() const noexcept {
     if (gate_->fetch_sub(1, std::memory_order_release) == kClosed + 1) sys::futex_wake_all(*gate_);
 }
 
-bool Group::close(int timeout_ms) const noexcept {
-    if ((gate_->fetch_or(kClosed, std::memory_order_acquire) & kClosed) != 0) return false;
+bool Group::begin_to_close() const noexcept {
+    return (gate_->fetch_or(kClosed, std::memory_order_acquire) & kClosed) == 0;
+}
+
+bool Group::await_alone(int timeout_ms) const noexcept {
     const uint64_t end_ns = sys::now_ns() + static_cast<uint64_t>(timeout_ms) * kNsPerMs;
     for (;;) {
         const uint32_t seen = gate_->load(std::memory_order_acquire);
         if (seen == kClosed) return true;
         const uint64_t now_ns = sys::now_ns();
-        if (now_ns >= end_ns) break;
+        if (now_ns >= end_ns) return false;
         sys::futex_wait(*gate_, seen, static_cast<int>((end_ns - now_ns) / kNsPerMs) + 1);
     }
+}
+
+bool Group::finish_closing(int timeout_ms) const noexcept {
+    if (await_alone(timeout_ms)) return true;
     open();
     return false;
 }

@@ -35,7 +35,19 @@ public:
     void leave() const noexcept;
     // Alone in it from now on, or false: others have stayed for so long.  By one thread at a time
     // for each group; another one's close() fails at once.
-    bool close(int timeout_ms) const noexcept;
+    bool close(int timeout_ms) const noexcept {
+        return begin_to_close() && finish_closing(timeout_ms);
+    }
+    // The same; calls `meanwhile` at first and every millisecond.
+    template <typename Meanwhile>
+    bool close(int timeout_ms, Meanwhile meanwhile) const noexcept {
+        if (!begin_to_close()) return false;
+        for (int passed_ms = 0; passed_ms < timeout_ms; ++passed_ms) {
+            meanwhile();
+            if (await_alone(1)) return true;
+        }
+        return finish_closing(0);
+    }
     void open() const noexcept;
 
     // By who has entered or closed it; set and clear by who has closed it.
@@ -58,6 +70,9 @@ private:
 
     Group(uint64_t number, std::atomic<uint32_t>& gate, std::atomic<uint64_t>* words) noexcept
         : number_(number), gate_(&gate), words_(words) {}
+    bool begin_to_close() const noexcept;
+    bool await_alone(int timeout_ms) const noexcept;
+    bool finish_closing(int timeout_ms) const noexcept;
     std::atomic<uint64_t>& word(uint32_t role) const noexcept { return words_[1 + role]; }
 
     uint64_t number_ = 0;

@@ -80,12 +80,16 @@ void Healer::remove_listener(Listener& listener) noexcept {
     while (telling_.load() != 0) sys::yield_for_us(0);
 }
 
-void Healer::tell_listeners() noexcept {
+void Healer::tell_listeners(void (Listener::*what)() noexcept) noexcept {
     telling_.store(1);
     for (const auto& place : listeners_) {
-        if (Listener* const listener = place.load()) listener->group_opened();
+        if (Listener* const listener = place.load()) (listener->*what)();
     }
     telling_.store(0);
+}
+
+bool Healer::close(const Group& group, int timeout_ms) noexcept {
+    return group.close(timeout_ms, [this] { tell_listeners(&Listener::group_wanted); });
 }
 
 void Healer::loop() noexcept {
@@ -226,8 +230,8 @@ bool Healer::has_to_move(const Group& group) const noexcept {
 Healer::Outcome Healer::heal(const Group& group, uint64_t& full) noexcept {
     if (!has_to_move(group)) return Outcome::kNothing;
     if (!members_.may_have_chunk(members_of(group), full)) return Outcome::kNoRoom;
-    if (!group.close(kCloseMs)) {
-        tell_listeners();
+    if (!close(group, kCloseMs)) {
+        tell_listeners(&Listener::group_opened);
         return Outcome::kBusy;
     }
     Outcome outcome = Outcome::kNothing;
@@ -237,7 +241,7 @@ Healer::Outcome Healer::heal(const Group& group, uint64_t& full) noexcept {
         if (outcome == Outcome::kNothing || one != Outcome::kMoved) outcome = one;
     }
     group.open();
-    tell_listeners();
+    tell_listeners(&Listener::group_opened);
     return outcome;
 }
 

@@ -61,10 +61,12 @@ public:
     // Groups below this number may have chunks.  Any thread.
     void note_groups(uint64_t end) noexcept;
 
-    // Called when a group that it had closed is open again, until the next call; nullptr: nobody.
-    // In its thread: it neither waits nor allocates.
+    // Called by who moves chunks.
     struct Listener {
-        virtual void group_opened() noexcept = 0;
+        // A group that was closed is open again.  Neither waits nor allocates.
+        virtual void group_opened() noexcept {}
+        // One is to be closed: whose transfers there are over leaves it.  It may wait for servers.
+        virtual void group_wanted() noexcept {}
 
     protected:
         ~Listener() = default;
@@ -117,7 +119,8 @@ private:
     void finish_members() noexcept;
     bool finish_in_turn(const Turn& turn, uint32_t number) noexcept;
     void let_go(Member& member) noexcept;
-    void tell_listeners() noexcept;
+    void tell_listeners(void (Listener::*what)() noexcept) noexcept;
+    bool close(const Group& group, int timeout_ms) noexcept;
 
     const Layout& layout_;
     const GroupTable& groups_;

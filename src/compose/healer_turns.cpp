@@ -21,9 +21,9 @@ using store::SlotUsers;
 constexpr uint64_t kNsPerMs = 1'000'000;
 // What could not move is tried again.
 constexpr uint64_t kAgainNs = 1000 * kNsPerMs;
-// Longer than what faults wait for.  What the calling thread itself has under way ends between
-// turns only.
-constexpr int kCloseMs = 2;
+// Longer than what faults wait for, and most of what they have started.  What the calling thread
+// itself has under way ends between turns only.
+constexpr int kCloseMs = 10;
 constexpr uint32_t kBusyGroupsMax = 4;  // in a turn
 // For what is to be added, until children have ended.
 constexpr uint64_t kAddNs = 3000 * kNsPerMs;
@@ -183,7 +183,7 @@ Healer::Outcome Healer::heal_slots(const Turn& turn, const Group& group) noexcep
 Healer::Outcome Healer::move_slots(const Turn& turn, const Group& group, uint32_t role) noexcept {
     const auto to = find_place(turn, group, role);
     if (!to) return Outcome::kNoRoom;
-    if (!group.close(kCloseMs)) return Outcome::kBusy;
+    if (!close(group, kCloseMs)) return Outcome::kBusy;
     const Outcome outcome = copy_slots(turn, group, role, *to);
     if (outcome == Outcome::kMoved) {
         group.set_place(role, *to);

@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compose/member.hpp"
 
+#include "compose/composed_store.hpp"
 #include "sys/signal.hpp"
 
 namespace hanare::compose {
 
-Member::Member(std::unique_ptr<store::Store> store)
+namespace {
+
+// Locks are taken from outside to inside: a list's, then one with redundancy's, which has members
+// of one store each.
+bool may_start(const store::Store& member, Kind outer) {
+    const auto* const composed = dynamic_cast<const ComposedStore*>(&member);
+    return composed == nullptr || (outer == Kind::kList && composed->layout().kind != Kind::kList);
+}
+
+}  // namespace
+
+Member::Member(std::unique_ptr<store::Store> store, Kind outer)
     : store_(std::move(store)), name_(store_->describe()) {
+    if (may_start(*store_, outer)) {
+        transfers_ = store_->open_transfers(store::TransferCapacity::kMany);
+    }
     for (auto& lane : lanes_) lane = store_->open_transfers(store::TransferCapacity::kOne);
 }
 

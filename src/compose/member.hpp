@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/thread_annotations.hpp"
+#include "compose/layout.hpp"
 #include "store/store.hpp"
 #include "sys/lock.hpp"
 
@@ -29,12 +30,19 @@ public:
         kLost,     // it has failed: nothing that it says is heard
     };
 
-    explicit Member(std::unique_ptr<store::Store> store);
+    // Of a store of this kind.
+    Member(std::unique_ptr<store::Store> store, Kind outer);
 
     store::Store& store() const noexcept { return *store_; }
     const std::string& name() const noexcept { return name_; }
     // nullptr: only transfers that are waited for.  Of one lane, by one thread at a time.
     store::SharedTransfers* lane(uint32_t number) noexcept { return lanes_[number].get(); }
+
+    // What faults start on it, of whom there is one (composed_transfers.hpp); nullptr: nothing can
+    // be.
+    store::SharedTransfers* transfers() const noexcept { return transfers_.get(); }
+    // Nobody takes them any more.
+    void end_transfers() noexcept { transfers_.reset(); }
 
     // From now on its state is there, for other processes, too.
     void share_state(std::atomic<State>& state) noexcept {
@@ -69,6 +77,7 @@ private:
     const std::unique_ptr<store::Store> store_;
     const std::string name_;
     std::array<std::unique_ptr<store::SharedTransfers>, kLanes> lanes_;
+    std::unique_ptr<store::SharedTransfers> transfers_;
     std::atomic<State> own_state_{State::kGood};
     std::atomic<State>* state_ = &own_state_;
     bool is_parents_ = false;

@@ -11,7 +11,7 @@
 namespace hanare::compose {
 
 Result<void> Members::add(std::unique_ptr<store::Store> store) {
-    auto member = std::make_unique<Member>(std::move(store));
+    auto member = std::make_unique<Member>(std::move(store), kind_);
     {
         const sys::SignalBlock no_signals;
         const sys::LockGuard guard(add_lock_);

@@ -22,6 +22,9 @@ class Members {
 public:
     static constexpr uint32_t kMembersMax = 64;
 
+    // Of a store of this kind.
+    explicit Members(Kind kind) : kind_(kind) {}
+
     // LIMIT: there are too many.  What other processes have to know of it is done before.
     Result<void> add(std::unique_ptr<store::Store> store);
     // From now on the states of all, also of those that come later, are there, for other processes.
@@ -65,6 +68,7 @@ public:
     std::string names() const;
 
 private:
+    const Kind kind_;
     std::array<std::unique_ptr<Member>, kMembersMax> members_;
     std::atomic<uint32_t> count_{0};
     std::atomic<uint32_t> changes_{0};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/fetch_ahead.hpp"
 #include "base/units.hpp"
 #include "sys/random.hpp"
 
@@ -76,7 +77,9 @@ bool BlockSeals::seal(uint64_t offset, const std::byte* plain, std::byte* sealed
     if (seals.empty()) return true;
     uint64_t version = versions_.take(seals.size());
     if (version == 0) return false;
+    const std::byte* const last = plain + bytes - unit_bytes_;
     for (Seal& seal : seals) {
+        if (plain != last) fetch_ahead(plain + unit_bytes_, unit_bytes_);
         const Associated associated{.offset = offset, .version = version};
         cipher_.seal(nonce_of(version), std::as_bytes(std::span(&associated, 1)), plain, sealed,
                      unit_bytes_, seal.tag.data());
@@ -90,7 +93,9 @@ bool BlockSeals::seal(uint64_t offset, const std::byte* plain, std::byte* sealed
 
 bool BlockSeals::open(uint64_t offset, std::byte* data, size_t bytes) const noexcept {
     std::byte* unit = data;
+    const std::byte* const end = data + bytes;
     for (const Seal& seal : seals_of(offset, bytes)) {
+        if (unit + unit_bytes_ != end) fetch_ahead(unit + unit_bytes_, unit_bytes_);
         if (seal.version == 0) {
             std::memset(unit, 0, unit_bytes_);
         } else {

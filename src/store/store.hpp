@@ -76,7 +76,8 @@ public:
 };
 
 // Asynchronous transfers that belong to no thread: any may start them, fault handlers included, and
-// any may complete them, one at a time.  Neither allocates, throws, nor takes a lock.
+// any may complete them, one at a time.  Neither allocates nor throws, and signals are blocked
+// while a lock is held.
 class SharedTransfers {
 public:
     static constexpr size_t kInFlightMax = 512;
@@ -87,7 +88,8 @@ public:
     // refuses, as it may when as many are in flight as were wanted.
     static constexpr size_t kStartMax = 16;
     virtual size_t start(IoRequest* const* requests, size_t count) noexcept = 0;
-    // The system has refused all, and will not be asked again.  Any thread.
+    // Nothing can be started: the system has refused all, and will not be asked again, or members
+    // of the store are lost.  Any thread.
     virtual bool is_refused() const noexcept = 0;
     // The next completed request, nullptr when there is none.  `wait`: sleeps until there is one,
     // and may still return none; something must be in flight.  By one thread at a time.

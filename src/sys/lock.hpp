@@ -26,7 +26,9 @@ enum class LockRank : uint32_t {
     kStreams = 40,      // a region's stream table; the depth of read-ahead
     kShared = 45,       // lists of blocks of memory that tasks share; who is whose home
     kRequests = 50,     // the queue from faulting threads to the keeper
-    kStripes = 52,      // stripes of a store with parity, changed in part
+    kLists = 51,        // what faulting threads start on a store of several in order
+    kComposed = 52,     // the same of one with redundancy, which may be in such a list
+    kStripes = 53,      // stripes of a store with parity, changed in part
     kFlights = 55,      // what faulting threads have under way with a memory server
     kLinkOrder = 57,    // what goes to a peer by another link
     kLinkSend = 60,     // what goes to a peer

@@ -4,9 +4,12 @@
 // taken, losses one after the other, and what is given back.
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,8 +69,10 @@ public:
     Result<std::unique_ptr<store::IoChannel>> open_channel() override {
         return store_->open_channel();
     }
-    std::unique_ptr<store::SharedTransfers> open_transfers(store::TransferCapacity) override {
-        return nullptr;
+    std::unique_ptr<store::SharedTransfers> open_transfers(
+        store::TransferCapacity capacity) override {
+        if (capacity == store::TransferCapacity::kOne) return nullptr;
+        return std::make_unique<Transfers>(*this);
     }
     std::string describe() const override { return store_->describe(); }
     int last_errno() const noexcept override { return store_->last_errno(); }
@@ -83,6 +88,40 @@ public:
     std::atomic<bool> is_given_up{false};
 
 private:
+    // As good as the store itself: what is started is done at once.
+    class Transfers final : public store::SharedTransfers {
+    public:
+        explicit Transfers(Faulty& store) : store_(store) {}
+        size_t start(store::IoRequest* const* requests, size_t count) noexcept override {
+            for (size_t i = 0; i < count; ++i) {
+                store::IoRequest& one = *requests[i];
+                one.status = one.kind == store::IoKind::kRead
+                                 ? store_.read(one.offset, one.memory, one.bytes)
+                                 : store_.write(one.offset, one.memory, one.bytes);
+                const std::lock_guard guard(lock_);
+                done_.push_back(&one);
+            }
+            return count;
+        }
+        bool is_refused() const noexcept override { return false; }
+        store::IoRequest* next_completed(bool) noexcept override {
+            const std::lock_guard guard(lock_);
+            if (done_.empty()) return nullptr;
+            store::IoRequest* const first = done_.front();
+            done_.pop_front();
+            return first;
+        }
+        bool has_completed() const noexcept override {
+            const std::lock_guard guard(lock_);
+            return !done_.empty();
+        }
+
+    private:
+        Faulty& store_;
+        mutable std::mutex lock_;
+        std::deque<store::IoRequest*> done_;
+    };
+
     const std::unique_ptr<store::Store> store_;
 };
 
@@ -112,6 +151,8 @@ protected:
     void open(const Layout& layout,
               ComposedStore::Healing healing = ComposedStore::Healing::kByThread) {
         store_ = ComposedStore::open(layout, std::move(members_), healing).value();
+        transfers_ = store_->open_transfers(store::TransferCapacity::kMany);
+        ASSERT_NE(transfers_, nullptr);
     }
     ComposedStore& store() { return static_cast<ComposedStore&>(*store_); }
     Member::State state_of(uint32_t number) { return store().members()[number].state(); }
@@ -126,7 +167,7 @@ protected:
     }
     hanare_status write(uint64_t at, uint64_t bytes) {
         const store::Buffer data(bytes, prng_);
-        const hanare_status status = store_->write(offset_ + at, data.data(), bytes);
+        const hanare_status status = transfer(store::IoKind::kWrite, at, data.data(), bytes);
         if (status == HANARE_STATUS_OK) memcpy(expected_.data() + at, data.data(), bytes);
         return status;
     }
@@ -139,9 +180,29 @@ protected:
     void check(uint64_t begin, uint64_t end) {
         const store::Buffer data(kBlockBytes);
         for (uint64_t at = begin; at < end; at += kBlockBytes) {
-            ASSERT_EQ(store_->read(offset_ + at, data.data(), kBlockBytes), HANARE_STATUS_OK) << at;
+            ASSERT_EQ(transfer(store::IoKind::kRead, at, data.data(), kBlockBytes),
+                      HANARE_STATUS_OK)
+                << at;
             ASSERT_EQ(memcmp(data.data(), expected_.data() + at, kBlockBytes), 0) << at;
         }
+    }
+
+    // By either way of those who fault.
+    hanare_status transfer(store::IoKind kind, uint64_t at, std::byte* memory, size_t bytes) {
+        const auto started =
+            prng_.below(2) == 0 ? start_and_take(kind, at, memory, bytes) : std::nullopt;
+        if (started) return *started;
+        return kind == store::IoKind::kRead ? store_->read(offset_ + at, memory, bytes)
+                                            : store_->write(offset_ + at, memory, bytes);
+    }
+    std::optional<hanare_status> start_and_take(store::IoKind kind, uint64_t at, std::byte* memory,
+                                                size_t bytes) {
+        store::IoRequest request{
+            .kind = kind, .offset = offset_ + at, .memory = memory, .bytes = bytes};
+        store::IoRequest* const started = &request;
+        if (transfers_->start(&started, 1) == 0) return std::nullopt;
+        while (transfers_->next_completed(true) == nullptr) std::this_thread::yield();
+        return request.status;
     }
 
     const sys::testing::TemporaryDirectory directory_;
@@ -150,6 +211,7 @@ protected:
     std::vector<std::unique_ptr<store::Store>> members_;
     std::vector<Faulty*> faulty_;
     std::unique_ptr<store::Store> store_;
+    std::unique_ptr<store::SharedTransfers> transfers_;
     uint64_t offset_ = 0;
     std::vector<std::byte> expected_;
 };
@@ -414,6 +476,29 @@ TEST_F(Losses, AfterAChangeHasFailedParityBelongsToAllStrips) {
     ASSERT_EQ(store().members().lost(), 0u);
     ASSERT_EQ(write(0, kPageBytes), HANARE_STATUS_OK);
     // The other strip is made again from this one and the parity.
+    faulty_[group.place(1)->member]->reads_end = HANARE_STATUS_STORE_IO;
+    check_all();
+}
+
+TEST_F(Losses, AfterABlockHasFailedParityBelongsToAllStripsOfItsStripes) {
+    for (int i = 0; i < 3; ++i) add_file();
+    const Layout layout = Layout::parity(2, kBlockBytes);
+    open(layout);
+    reserve(2 * kChunkBytes);
+    write_all();
+    const Group group = store().group_at(offset_);
+    for (Faulty* const each : faulty_) each->writes_end = HANARE_STATUS_STORE_IO;
+    faulty_[group.place(0)->member]->does_failing_writes = true;
+    const store::Buffer data(kBlockBytes, prng_);
+    ASSERT_EQ(start_and_take(store::IoKind::kWrite, 0, data.data(), kBlockBytes),
+              HANARE_STATUS_STORE_IO);
+    for (Faulty* const each : faulty_) each->writes_end = HANARE_STATUS_OK;
+    ASSERT_EQ(store().members().lost(), 0u);
+    for (uint64_t stripe = 0; stripe < kBlockBytes; stripe += layout.stripe_bytes()) {
+        for (uint64_t page = 0; page < layout.strip_bytes; page += kPageBytes) {
+            ASSERT_EQ(write(stripe + page, kPageBytes), HANARE_STATUS_OK);
+        }
+    }
     faulty_[group.place(1)->member]->reads_end = HANARE_STATUS_STORE_IO;
     check_all();
 }

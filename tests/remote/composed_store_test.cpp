@@ -3,10 +3,12 @@
 // Several stores as one: what is read is what was written last, whichever members are lost, leave
 // or come meanwhile, as far as the redundancy goes.
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -35,18 +37,20 @@ public:
     Area(store::Store& store, uint64_t seed)
         : store_(store),
           channel_(store.open_channel().value()),
+          transfers_(store.open_transfers(store::TransferCapacity::kMany)),
           offset_(store.reserve(kAreaBytes).value()),
           expected_(kAreaBytes),
           prng_(seed) {}
     ~Area() {
         channel_.reset();
+        transfers_.reset();
         store_.release(offset_, kAreaBytes);
     }
 
     void write_all() {
         for (uint64_t at = 0; at < kAreaBytes; at += kBlockBytes) write(at, kBlockBytes);
     }
-    // Blocks, parts of blocks and runs of blocks, by both ways in.
+    // Blocks, parts of blocks and runs of blocks, by all ways in.
     void write_some(int times) {
         for (int i = 0; i < times; ++i) {
             const uint64_t bytes = any_bytes();
@@ -62,38 +66,113 @@ public:
     void check_all() {
         for (uint64_t at = 0; at < kAreaBytes; at += kBlockBytes) check(at, kBlockBytes);
     }
-    // All of it, with as much in flight as goes.
+    // All of it, with as much in flight as goes, by the keeper's way and by that of faults.
     void stream(store::IoKind kind) {
+        stream_by(kind, [this](auto& requests) { carry_out_by_channel(requests); });
+        if (transfers_ == nullptr) return;
+        stream_by(kind, [this](auto& requests) { carry_out_by_faults(requests); });
+    }
+    // Reads that are under way, and that nobody takes.
+    class Untaken {
+    public:
+        Untaken(Area& area, size_t blocks) : area_(area), data_(blocks * kBlockBytes) {
+            for (uint64_t at = 0; at < blocks * kBlockBytes; at += kBlockBytes) {
+                requests_.push_back(
+                    area.request(store::IoKind::kRead, at, data_.data() + at, kBlockBytes));
+            }
+            for (store::IoRequest& each : requests_) {
+                store::IoRequest* const one = &each;
+                EXPECT_EQ(area.transfers_->start(&one, 1), 1u);
+            }
+        }
+        void take() {
+            for (size_t i = 0; i < requests_.size(); ++i) {
+                store::IoRequest* one = nullptr;
+                while (one == nullptr) one = area_.transfers_->next_completed(true);
+                ASSERT_EQ(one, &requests_[i]);
+                ASSERT_EQ(one->status, HANARE_STATUS_OK);
+            }
+            ASSERT_EQ(memcmp(data_.data(), area_.expected_.data(), requests_.size() * kBlockBytes),
+                      0);
+        }
+
+    private:
+        Area& area_;
+        store::Buffer data_;
+        std::vector<store::IoRequest> requests_;
+    };
+
+    bool is_refused() const { return transfers_->is_refused(); }
+    // Whether it does, and then it is done as well.
+    bool starts(store::IoKind kind, uint64_t at, uint64_t bytes) {
+        const store::Buffer data(bytes);
+        memcpy(data.data(), expected_.data() + at, bytes);
+        store::IoRequest one = request(kind, at, data.data(), bytes);
+        store::IoRequest* const started = &one;
+        if (transfers_->start(&started, 1) == 0) return false;
+        while (transfers_->next_completed(true) == nullptr) std::this_thread::yield();
+        EXPECT_EQ(one.status, HANARE_STATUS_OK);
+        EXPECT_EQ(memcmp(data.data(), expected_.data() + at, bytes), 0);
+        return true;
+    }
+
+private:
+    using Requests = std::vector<store::IoRequest>;
+
+    store::IoRequest request(store::IoKind kind, uint64_t at, std::byte* memory, uint64_t bytes) {
+        return {.kind = kind, .offset = offset_ + at, .memory = memory, .bytes = bytes};
+    }
+    template <typename CarryOut>
+    void stream_by(store::IoKind kind, CarryOut carry_out) {
         const store::Buffer data(kAreaBytes);
         if (kind == store::IoKind::kWrite) {
             expected_.randomize(prng_);
             memcpy(data.data(), expected_.data(), kAreaBytes);
         }
-        std::vector<store::IoRequest> requests(kAreaBytes / kBlockBytes);
+        Requests requests;
+        for (uint64_t at = 0; at < kAreaBytes; at += kBlockBytes) {
+            requests.push_back(request(kind, at, data.data() + at, kBlockBytes));
+        }
+        carry_out(requests);
+        for (const store::IoRequest& each : requests) ASSERT_EQ(each.status, HANARE_STATUS_OK);
+        ASSERT_TRUE(data == expected_);
+    }
+    void carry_out_by_channel(Requests& requests) {
         size_t started = 0;
         size_t done = 0;
         while (done < requests.size()) {
-            while (started < requests.size()) {
-                store::IoRequest& next = requests[started];
-                next.kind = kind;
-                next.offset = offset_ + started * kBlockBytes;
-                next.memory = data.data() + started * kBlockBytes;
-                next.bytes = kBlockBytes;
-                if (!channel_->submit(next)) break;
-                ++started;
-            }
-            if (store::IoRequest* const one = channel_->next_completed()) {
-                ASSERT_EQ(one->status, HANARE_STATUS_OK);
+            while (started < requests.size() && channel_->submit(requests[started])) ++started;
+            if (channel_->next_completed() != nullptr) {
                 ++done;
             } else {
                 channel_->wait(-1);
             }
         }
         ASSERT_EQ(channel_->in_flight(), 0u);
-        ASSERT_TRUE(data == expected_);
     }
-
-private:
+    // What cannot be started is waited for, as the pager does.
+    void carry_out_by_faults(Requests& requests) {
+        size_t begun = 0;
+        size_t in_flight = 0;
+        while (begun < requests.size() || in_flight > 0) {
+            std::array<store::IoRequest*, store::SharedTransfers::kStartMax> next{};
+            const size_t count = std::min(next.size(), requests.size() - begun);
+            for (size_t i = 0; i < count; ++i) next[i] = &requests[begun + i];
+            const size_t started = transfers_->start(next.data(), count);
+            begun += started;
+            in_flight += started;
+            if (started < count) carry_out_now(requests[begun++]);
+            while (in_flight > 0 && transfers_->next_completed(begun == requests.size())) {
+                --in_flight;
+            }
+        }
+        ASSERT_FALSE(transfers_->has_completed());
+    }
+    void carry_out_now(store::IoRequest& request) {
+        request.status = request.kind == store::IoKind::kRead
+                             ? store_.read(request.offset, request.memory, request.bytes)
+                             : store_.write(request.offset, request.memory, request.bytes);
+    }
     uint64_t any_bytes() {
         constexpr std::array<uint64_t, 5> kBytes = {kPageBytes, 16 * kKiB, 64 * kKiB, kBlockBytes,
                                                     1 * kMiB};
@@ -110,26 +189,73 @@ private:
         ASSERT_EQ(memcmp(data.data(), expected_.data() + at, bytes), 0) << at << " " << bytes;
     }
     hanare_status transfer(store::IoKind kind, uint64_t at, std::byte* memory, uint64_t bytes) {
-        if (prng_.below(2) == 0) {
-            return kind == store::IoKind::kRead ? store_.read(offset_ + at, memory, bytes)
-                                                : store_.write(offset_ + at, memory, bytes);
+        store::IoRequest one = request(kind, at, memory, bytes);
+        store::IoRequest* const started = &one;
+        const uint64_t way = prng_.below(3);
+        if (way == 0) {
+            EXPECT_TRUE(channel_->submit(one));
+            while (channel_->next_completed() == nullptr) channel_->wait(-1);
+        } else if (way == 1 && transfers_ != nullptr && transfers_->start(&started, 1) == 1) {
+            while (transfers_->next_completed(true) == nullptr) std::this_thread::yield();
+        } else {
+            carry_out_now(one);
         }
-        store::IoRequest request;
-        request.kind = kind;
-        request.offset = offset_ + at;
-        request.memory = memory;
-        request.bytes = bytes;
-        EXPECT_TRUE(channel_->submit(request));
-        while (channel_->next_completed() == nullptr) channel_->wait(-1);
-        return request.status;
+        return one.status;
     }
 
     store::Store& store_;
     std::unique_ptr<store::IoChannel> channel_;
+    std::unique_ptr<store::SharedTransfers> transfers_;  // of the first area of a store
     uint64_t offset_;
     store::Buffer expected_;
     Prng prng_;
 };
+
+// What some threads do at once, each with blocks of its own: whoever leads takes for all.
+struct Started : store::IoRequest {
+    std::atomic<bool> is_done{false};
+};
+constexpr size_t kBlocksOfThread = 32;
+
+void start_and_take(store::Store& store, store::SharedTransfers& transfers, std::mutex& leads,
+                    uint64_t first, uint64_t seed) {
+    Prng prng(seed);
+    const store::Buffer content(kBlocksOfThread * kBlockBytes, prng);
+    const store::Buffer back(kBlocksOfThread * kBlockBytes);
+    for (int round = 0; round < 6; ++round) {
+        const auto kind = round % 2 == 0 ? store::IoKind::kWrite : store::IoKind::kRead;
+        const store::Buffer& memory = round % 2 == 0 ? content : back;
+        std::array<Started, kBlocksOfThread> requests{};
+        for (size_t i = 0; i < requests.size(); ++i) {
+            Started& one = requests[i];
+            one.kind = kind;
+            one.offset = first + i * kBlockBytes;
+            one.memory = memory.data() + i * kBlockBytes;
+            one.bytes = kBlockBytes;
+            store::IoRequest* const started = &one;
+            if (transfers.start(&started, 1) == 1) continue;
+            one.status = kind == store::IoKind::kRead
+                             ? store.read(one.offset, one.memory, one.bytes)
+                             : store.write(one.offset, one.memory, one.bytes);
+            one.is_done = true;
+        }
+        for (Started& one : requests) {
+            while (!one.is_done) {
+                const std::unique_lock lead(leads, std::try_to_lock);
+                store::IoRequest* const done = lead ? transfers.next_completed(true) : nullptr;
+                if (done != nullptr) {
+                    static_cast<Started*>(done)->is_done = true;
+                } else {
+                    std::this_thread::yield();
+                }
+            }
+            ASSERT_EQ(one.status, HANARE_STATUS_OK);
+        }
+        if (kind == store::IoKind::kRead) {
+            ASSERT_TRUE(back == content);
+        }
+    }
+}
 
 struct Case {
     const char* name;
@@ -297,6 +423,81 @@ TEST_P(Composed, ADrainedMemberLosesNothing) {
         servers.push_back(start_server());
         ASSERT_TRUE(store->add(connect(*servers.back())).has_value());
     }
+}
+
+TEST_P(Composed, WhatCanBeginIsStarted) {
+    Area area(*store, seed);
+    area.write_all();
+    const bool is_parity = GetParam().layout.kind == Kind::kParity;
+    using store::IoKind;
+    EXPECT_TRUE(area.starts(IoKind::kWrite, 0, 1 * kMiB));
+    EXPECT_TRUE(area.starts(IoKind::kRead, 0, 1 * kMiB));
+    EXPECT_TRUE(area.starts(IoKind::kRead, 5 * kPageBytes, kPageBytes));
+    EXPECT_EQ(area.starts(IoKind::kWrite, 5 * kPageBytes, kPageBytes), !is_parity);
+    area.check_all();
+    if (!is_redundant()) return;
+    lose(0);
+    area.check_all();
+    ASSERT_EQ(store->members().lost(), 1u);
+    EXPECT_EQ(area.is_refused(), is_parity);
+    EXPECT_EQ(area.starts(IoKind::kRead, 0, kBlockBytes), !is_parity);
+    EXPECT_TRUE(area.starts(IoKind::kWrite, 0, kBlockBytes));
+    area.check_all();
+}
+
+TEST_P(Composed, ThreadsStartAndTakeWhileMembersLeave) {
+    servers.push_back(start_server());
+    store = open();
+    const auto transfers = store->open_transfers(store::TransferCapacity::kMany);
+    constexpr int kThreads = 3;
+    const uint64_t offset = store->reserve(kThreads * kBlocksOfThread * kBlockBytes).value();
+    std::mutex leads;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&, i] {
+            const uint64_t first =
+                offset + static_cast<uint64_t>(i) * kBlocksOfThread * kBlockBytes;
+            start_and_take(*store, *transfers, leads, first, seed + static_cast<uint64_t>(i));
+        });
+    }
+    servers[0]->drain();
+    threads.clear();
+    EXPECT_TRUE(comes_true([&] { return store->members()[0].state() == Member::State::kGone; }));
+    EXPECT_FALSE(transfers->has_completed());
+}
+
+TEST_P(Composed, WhatNobodyTakesIsNotInTheWay) {
+    servers.push_back(start_server());
+    store = open();
+    Area area(*store, seed);
+    area.write_all();
+    Area::Untaken reads(area, 16);
+    servers[0]->drain();
+    EXPECT_TRUE(comes_true([&] { return store->members()[0].state() == Member::State::kGone; }));
+    reads.take();
+    area.check_all();
+}
+
+TEST_P(Composed, ReadsOnTheirWayOutliveAMember) {
+    if (!is_redundant()) GTEST_SKIP() << "a list has no redundancy";
+    Area area(*store, seed);
+    area.write_all();
+    Area::Untaken reads(area, 16);
+    lose(0);
+    reads.take();
+    area.check_all();
+}
+
+TEST_P(Composed, OneHasTheTransfersAtATime) {
+    using Capacity = store::TransferCapacity;
+    auto one = store->open_transfers(Capacity::kMany);
+    ASSERT_NE(one, nullptr);
+    EXPECT_FALSE(one->has_completed());
+    EXPECT_EQ(one->next_completed(true), nullptr);
+    EXPECT_EQ(store->open_transfers(Capacity::kMany), nullptr);
+    EXPECT_EQ(store->open_transfers(Capacity::kOne), nullptr);
+    one.reset();
+    EXPECT_NE(store->open_transfers(Capacity::kMany), nullptr);
 }
 
 // Slots of a store that is tended, and what they should hold.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pager, evictions: how blocks leave, in the threads that fault and in the keeper's.
-#include <array>
 #include <bit>
 
+#include "base/fetch_ahead.hpp"
 #include "base/units.hpp"
 #include "pager/fault/checksum.hpp"
 #include "pager/fault/pager.hpp"
@@ -51,15 +51,18 @@ Pager::Eviction Pager::evict(Frame& victim, FrameQueue queue, bool may_start,
     // Others are tried, and not for ever: each time clean blocks become dirty.
     if (together == Together::kFailed) return Eviction::kDone;
     Eviction outcome = Eviction::kNoVictim;
+    FaultTransfers::Batch writes(transfers_);
     for (uint32_t i = 0; i < run.count(); ++i) {
         const bool is_out = together == Together::kYes;
-        const Eviction of_one = evict_one_of(run[i], is_out, may_start, failure);
+        const Eviction of_one =
+            evict_one_of(run[i], is_out, may_start ? &writes : nullptr, failure);
         if (outcome == Eviction::kNoVictim || of_one != Eviction::kFailed) outcome = of_one;
     }
     return outcome;
 }
 
-Pager::Eviction Pager::evict_one_of(Frame& frame, bool is_out, bool may_start,
+// `writes`: where what has to be written may be added; else nullptr.
+Pager::Eviction Pager::evict_one_of(Frame& frame, bool is_out, FaultTransfers::Batch* writes,
                                     hanare_status* failure) noexcept {
     count(frame.region->counters.evictions_inline);
     bool dirty = (frame.region->block(frame.block).load() & kDirty) != 0;
@@ -69,7 +72,7 @@ Pager::Eviction Pager::evict_one_of(Frame& frame, bool is_out, bool may_start,
         return Eviction::kDone;
     }
     if (status == HANARE_STATUS_OK) {
-        if (may_start && start_write(frame)) return Eviction::kStarted;
+        if (writes != nullptr && start_write(frame, *writes)) return Eviction::kStarted;
         status = write_now(frame);
         beside_failed_.store(status != HANARE_STATUS_OK, std::memory_order_relaxed);
         finish_write(frame, status, Park::kFree);
@@ -90,7 +93,7 @@ hanare_status Pager::write_now(Frame& frame) noexcept {
 }
 
 // The caller owns kWriting.  False: it still does, and nothing has been started.
-bool Pager::start_write(Frame& frame) noexcept {
+bool Pager::start_write(Frame& frame, FaultTransfers::Batch& writes) noexcept {
     // Who serves the kernel's faults may be whom a write waits for.
     if (fault_service_ != nullptr || !transfers_.can_start()) return false;
     WriteSet* const set = write_sets_.take();
@@ -109,22 +112,20 @@ bool Pager::start_write(Frame& frame) noexcept {
     storing_bytes_.fetch_add(set->leaving_bytes, std::memory_order_relaxed);
     // Who sleeps already completes it, too.
     region.block(frame.block).leave(BlockState::kStoring);
-    start_set(*set);
+    start_set(*set, writes);
     return true;
 }
 
 // The first of its writes is prepared.
-void Pager::start_set(WriteSet& set) noexcept {
+void Pager::start_set(WriteSet& set, FaultTransfers::Batch& writes) noexcept {
     Frame& frame = *set.frame;
     set.count = 0;
     do {
         set.add(frame.io);
     } while (!set.is_full() && prepare_next_write(frame));
     const uint32_t count = set.count;
-    std::array<store::IoRequest*, FaultTransfers::kBatch> requests{};
-    for (uint32_t i = 0; i < count; ++i) requests[i] = &set.writes[i];
     set.left.store(count, std::memory_order_relaxed);
-    transfers_.start(requests.data(), count);
+    for (uint32_t i = 0; i < count; ++i) writes.add(set.writes[i]);
 }
 
 void Pager::finish_set_write(SetWrite& write, hanare_status status) noexcept {
@@ -133,7 +134,10 @@ void Pager::finish_set_write(SetWrite& write, hanare_status status) noexcept {
     if (set.left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     Frame& frame = *set.frame;
     status = set.status.load(std::memory_order_relaxed);
-    if (status == HANARE_STATUS_OK && prepare_next_write(frame)) return start_set(set);
+    if (status == HANARE_STATUS_OK && prepare_next_write(frame)) {
+        FaultTransfers::Batch writes(transfers_);
+        return start_set(set, writes);
+    }
     if (status != HANARE_STATUS_OK) {
         write_failure_.store(status, std::memory_order_relaxed);
         failed_writes_.fetch_add(1, std::memory_order_release);
@@ -282,6 +286,7 @@ void Pager::prepare_run(Frame& frame) noexcept {
     uint32_t* checksums = region.checksums_of(frame.block) + first;
     for (uint64_t i = 0; i < parts; ++i) {
         const uint64_t start = i * region.part_bytes;
+        if (i + 1 < parts) fetch_ahead(memory + start + region.part_bytes, region.part_bytes);
         checksums[i] = part_checksum(memory + start, region.part_bytes, frame.io.offset + start);
     }
 }

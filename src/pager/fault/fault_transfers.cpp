@@ -21,14 +21,16 @@ void FaultTransfers::start(store::IoRequest* const* requests, size_t count) noex
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; ++i) bytes += bytes_read(*requests[i]);
     read_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    // What has started belongs to whoever completes it, and may be completed already.
-    const size_t started = transfers_->start(requests, count);
-    in_flight_.fetch_add(static_cast<int32_t>(started), std::memory_order_seq_cst);
-    // Who waits for a frame has seen that none was in flight, and may now wait for these.
-    pager_.frames().note_progress();
-    for (size_t i = started; i < count; ++i) {
-        read_bytes_.fetch_sub(bytes_read(*requests[i]), std::memory_order_relaxed);
-        pager_.abandon_transfer(*requests[i]);
+    for (size_t at = 0; at < count; ++at) {
+        // What has started belongs to whoever completes it, and may be completed already.
+        const size_t started = transfers_->start(requests + at, count - at);
+        in_flight_.fetch_add(static_cast<int32_t>(started), std::memory_order_seq_cst);
+        // Who waits for a frame has seen that none was in flight, and may now wait for these.
+        pager_.frames().note_progress();
+        at += started;
+        if (at == count) break;
+        read_bytes_.fetch_sub(bytes_read(*requests[at]), std::memory_order_relaxed);
+        pager_.abandon_transfer(*requests[at]);
     }
 }
 

@@ -11,6 +11,7 @@
 // Any thread, fault handlers included.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,30 @@ public:
     // whose block is in kStoring.  Each ends with Pager::finish_transfer, or abandon_transfer if
     // the system refuses it.
     void start(store::IoRequest* const* requests, size_t count) noexcept;
+
+    // Those that are started together.
+    class Batch {
+    public:
+        explicit Batch(FaultTransfers& transfers) noexcept : transfers_(transfers) {}
+        ~Batch() { start(); }
+        Batch(const Batch&) = delete;
+        Batch& operator=(const Batch&) = delete;
+
+        void add(store::IoRequest& request) noexcept {
+            if (count_ == kBatch) start();
+            requests_[count_++] = &request;
+        }
+
+    private:
+        void start() noexcept {
+            transfers_.start(requests_.data(), count_);
+            count_ = 0;
+        }
+
+        FaultTransfers& transfers_;
+        std::array<store::IoRequest*, kBatch> requests_;
+        size_t count_ = 0;
+    };
 
     // In the child of a fork: the system's means are the parent's.
     void abandon_in_child() noexcept { static_cast<void>(transfers_.release()); }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/fetch_ahead.hpp"
 #include "base/units.hpp"
 #include "pager/fault/checksum.hpp"
 #include "pager/fault/holds.hpp"
@@ -242,8 +243,10 @@ hanare_status Pager::verify(Region& region, uint32_t index, const std::byte* mem
     for (; parts != 0; parts &= parts - 1) {
         const auto part = static_cast<uint32_t>(std::countr_zero(parts));
         const uint64_t start = part * region.part_bytes;
-        if (part_checksum(memory + start - first * region.part_bytes, region.part_bytes,
-                          region.offset_of(index) + start) != expected[part]) {
+        const std::byte* const here = memory + start - first * region.part_bytes;
+        if ((parts >> part & 2) != 0) fetch_ahead(here + region.part_bytes, region.part_bytes);
+        if (part_checksum(here, region.part_bytes, region.offset_of(index) + start) !=
+            expected[part]) {
             count(region.counters.checksum_errors);
             return HANARE_STATUS_CORRUPT;
         }

@@ -367,11 +367,11 @@ private:
     Eviction evict_inline(bool prefer_clean, bool may_start, hanare_status* failure) noexcept;
     Eviction evict(Frame& victim, FrameQueue queue, bool may_start,
                    hanare_status* failure) noexcept;
-    Eviction evict_one_of(Frame& frame, bool is_out, bool may_start,
+    Eviction evict_one_of(Frame& frame, bool is_out, FaultTransfers::Batch* writes,
                           hanare_status* failure) noexcept;
     hanare_status write_now(Frame& frame) noexcept;
-    bool start_write(Frame& frame) noexcept;
-    void start_set(WriteSet& set) noexcept;
+    bool start_write(Frame& frame, FaultTransfers::Batch& writes) noexcept;
+    void start_set(WriteSet& set, FaultTransfers::Batch& writes) noexcept;
     void finish_set_write(SetWrite& write, hanare_status status) noexcept;
     void evict_beside(PartReads::Buffer& read) noexcept;
     void prepare_run(Frame& frame) noexcept;
