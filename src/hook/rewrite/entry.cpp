@@ -100,6 +100,17 @@ asm(R"(
 34: jmp     2b
     .endm
 
+    .macro  come_from_stub              # which has jumped, with its address in r11
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 0
+    .cfi_register %rip, %r11
+    leaq    -128(%rsp), %rsp
+    .cfi_def_cfa_offset 128
+    pushq   %r11
+    .cfi_def_cfa_offset 136
+    .cfi_offset %rip, -136
+    .endm
+
     .macro  ask number, whom            # from the stub's address in r11 and on the stack
     pushq   %rbp
     .cfi_def_cfa_offset 144
@@ -227,14 +238,7 @@ hanare_hook_entry:
     .balign 64
     .type   hanare_hook_ask, @function
 hanare_hook_ask:
-    .cfi_startproc
-    .cfi_def_cfa %rsp, 0
-    .cfi_register %rip, %r11
-    leaq    -128(%rsp), %rsp
-    .cfi_def_cfa_offset 128
-    pushq   %r11
-    .cfi_def_cfa_offset 136
-    .cfi_offset %rip, -136
+    come_from_stub
     ask     %rax, hanare_hook_dispatch
     .cfi_endproc
     .size   hanare_hook_ask, . - hanare_hook_ask
@@ -242,14 +246,7 @@ hanare_hook_ask:
     .balign 64
     .type   hanare_hook_transfer, @function
 hanare_hook_transfer:                   # of a file that lets it begin
-    .cfi_startproc
-    .cfi_def_cfa %rsp, 0
-    .cfi_register %rip, %r11
-    leaq    -128(%rsp), %rsp
-    .cfi_def_cfa_offset 128
-    pushq   %r11
-    .cfi_def_cfa_offset 136
-    .cfi_offset %rip, -136
+    come_from_stub
     movq    %rax, -16(%rsp)
     syscall
     movq    %rdx, %rcx
@@ -279,6 +276,7 @@ hanare_hook_ask_again:                  # from above: rcx is the number, rax the
     .cfi_endproc
     .size   hanare_hook_ask_again, . - hanare_hook_ask_again
     .purgem ask
+    .purgem come_from_stub
     .purgem transfer
     .purgem load_arguments
     .purgem look_at
