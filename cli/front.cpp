@@ -72,6 +72,7 @@ bool set_value(RunCommand& command, std::string_view name, std::string value) {
 bool take_option(RunCommand& command, Words& words) {
     const std::string_view word = words.take();
     if (word == "--verbose") return set_switch(command.flags.verbose);
+    if (word == "--quiet") return set_switch(command.flags.quiet);
     if (word == "--progress") return set_switch(command.flags.progress);
     const size_t equal_sign = word.find('=');
     if (equal_sign != word.npos) {

@@ -54,8 +54,8 @@ Result<InterceptStation> InterceptStation::open(bool below_run, const std::strin
     }
     const std::string path =
         "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(statistics.number());
-    return start({"hanare", "run", "--local", std::to_string(kLocalBytes), "--store", store,
-                  "--stats", path, "--", worker},
+    return start({"hanare", "run", "--quiet", "--local", std::to_string(kLocalBytes), "--store",
+                  store, "--stats", path, "--", worker},
                  "/proc/self/exe", std::move(statistics), interrupt);
 }
 

@@ -31,6 +31,7 @@ struct RunFlags {
     std::optional<std::string> stats;
     bool progress = false;
     bool verbose = false;
+    bool quiet = false;
 };
 
 // Between options and the program, where that is needed.

@@ -148,7 +148,7 @@ Result<int> run_session(RunPlan& plan, const RunArguments& arguments) {
                     plan.flags.progress);
     const int status = session.stay();
     const bool is_worth_a_line = watch.totals().processes > 0 || plan.flags.verbose;
-    if (is_worth_a_line) {
+    if (is_worth_a_line && !plan.flags.quiet) {
         std::fprintf(stderr, "hanare: %s\n",
                      summary_line(watch.totals(), WIFSIGNALED(status)).c_str());
     }

@@ -68,6 +68,7 @@ void add_run(CLI::App& app, const RunArguments& arguments) {
     run_app->add_flag("--progress", flags->progress,
                       "show on standard error how it goes while the program runs");
     run_app->add_flag("--verbose", flags->verbose, "say more about what is done");
+    run_app->add_flag("--quiet", flags->quiet, "do not say at the end what it cost");
     auto hosts = std::make_shared<HostFlags>();
     run_app->add_option("-f,--host-file", hosts->file,
                         "file of machines, `HOST MB` a line: the first is this one with the local "

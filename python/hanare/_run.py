@@ -16,7 +16,7 @@ from ._errors import bad_argument
 from ._sizes import parse_size
 
 # Options of `hanare run` that stand alone.
-_FLAGS = {"--progress", "--verbose", "-h", "--help"}
+_FLAGS = {"--progress", "--quiet", "--verbose", "-h", "--help"}
 
 
 def with_interpreter(arguments: Sequence[str]) -> list[str]:

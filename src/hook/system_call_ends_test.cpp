@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // System calls that signals, cancellation and longjmp end, and how unwinders see them.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -27,6 +29,15 @@ struct Blocked {
     std::atomic<pid_t> reader{0};
     std::atomic<int> cleaned{0};
 };
+
+void* poll_for_ever(void* context) {
+    auto& blocked = *static_cast<Blocked*>(context);
+    blocked.reader = gettid();
+    blocked.reader.notify_all();
+    pollfd polled = {.fd = blocked.pipe_ends[0], .events = POLLIN, .revents = 0};
+    if (poll(&polled, 1, -1) == 1) blocked.cleaned = 100;
+    return nullptr;
+}
 
 void* read_for_ever(void* context) {
     auto& blocked = *static_cast<Blocked*>(context);
@@ -65,7 +76,37 @@ std::string cancel_a_reader() {
     return {};
 }
 
-TEST_F(SystemCallsTest, AreCancelledInTheStubWithAllDestructors) {
+// Where a thread that sleeps in a system call goes on.
+const void* place_of(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/syscall");
+    std::string place;
+    for (std::string word; file >> word;) place = word;
+    return reinterpret_cast<const void*>(std::stoull(place, nullptr, 16));
+}
+
+// There unwinders, debuggers and libc know where they are, and the processor where it goes on.
+TEST_F(SystemCallsTest, ThatNobodyAskedForAreMadeWhereTheyWere) {
+    EXPECT_EQ(run_in_child([] {
+                  HOOK_CHECK(intercept(count_only, {}));
+                  Blocked blocked;
+                  HOOK_CHECK(pipe(blocked.pipe_ends) == 0);
+                  pthread_t thread;
+                  HOOK_CHECK(pthread_create(&thread, nullptr, poll_for_ever, &blocked) == 0);
+                  blocked.reader.wait(0);
+                  wait_until_asleep(blocked.reader);
+                  Dl_info module = {};
+                  Dl_info libc = {};
+                  HOOK_CHECK(dladdr(place_of(blocked.reader), &module) != 0);
+                  HOOK_CHECK(dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &libc) != 0);
+                  HOOK_CHECK(module.dli_fbase == libc.dli_fbase);
+                  HOOK_CHECK(write(blocked.pipe_ends[1], "x", 1) == 1);
+                  HOOK_CHECK(pthread_join(thread, nullptr) == 0 && blocked.cleaned > 2);
+                  return std::string();
+              }),
+              "");
+}
+
+TEST_F(SystemCallsTest, AreCancelledWhereTheyWereWithAllDestructors) {
     EXPECT_EQ(run_in_child([] {
                   HOOK_CHECK(intercept(count_only, {}));
                   return cancel_a_reader();
@@ -121,9 +162,17 @@ std::string read_in_a_storm(int flags) {
 }
 
 TEST_F(SystemCallsTest, AreInterruptedAndRestarted) {
-    for (const SystemCallHandler handler : {count_only, make_it_here, make_it_then_more}) {
+    struct Case {
+        SystemCallHandler handler;
+        std::vector<uint32_t> numbers;
+    };
+    const Case cases[] = {{count_only, {}},
+                          {count_only, {SYS_read}},
+                          {make_it_here, {SYS_read}},
+                          {make_it_then_more, {SYS_read}}};
+    for (const auto& [handler, numbers] : cases) {
         EXPECT_EQ(run_in_child([&] {
-                      HOOK_CHECK(intercept(handler, {SYS_read}));
+                      HOOK_CHECK(intercept(handler, numbers));
                       const std::string restarted = read_in_a_storm(SA_RESTART);
                       return restarted.empty() ? read_in_a_storm(0) : restarted;
                   }),
@@ -134,9 +183,10 @@ TEST_F(SystemCallsTest, AreInterruptedAndRestarted) {
 sigjmp_buf way_out;
 void leave(int) { siglongjmp(way_out, 1); }
 
-std::string leave_by_longjmp(SystemCallHandler handler) {
-    return run_in_child([handler] {
-        HOOK_CHECK(intercept(handler, {SYS_pause, SYS_getppid}));
+std::string leave_by_longjmp(SystemCallHandler handler,
+                             const std::vector<uint32_t>& numbers = {SYS_pause, SYS_getppid}) {
+    return run_in_child([&] {
+        HOOK_CHECK(intercept(handler, numbers));
         std::signal(SIGALRM, leave);
         const pid_t parent = getppid();
         static int i;  // keeps its value across the jump
@@ -154,6 +204,7 @@ std::string leave_by_longjmp(SystemCallHandler handler) {
 }
 
 TEST_F(SystemCallsTest, AreLeftByLongjmp) {
+    EXPECT_EQ(leave_by_longjmp(count_only, {}), "");
     EXPECT_EQ(leave_by_longjmp(make_it_here), "");
     EXPECT_EQ(leave_by_longjmp(make_it_then_more), "");
 }

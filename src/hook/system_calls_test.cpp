@@ -204,10 +204,12 @@ TEST_F(SystemCallsTest, TransfersBeginAtOnceWhereTheyMay) {
                            last.arguments[1] == kMemory && last.arguments[2] == parent + 1 &&
                            last.arguments[3] == 4 && last.arguments[5] == 6);
                 short_verdict = Verdict::kNative;
-                HOOK_CHECK(make(5, kMemory, 0, parent) && calls == 0 && short_calls == 2);
+                constexpr uint64_t kMost = INT64_MAX;
+                HOOK_CHECK(make(5, kMemory, uint64_t{1} << 31, parent) && short_calls == 2);
+                HOOK_CHECK(make(5, kMemory, kMost, parent) && calls == 0 && short_calls == 2);
                 short_verdict = Verdict::kThenAfter;
                 watched = 1;
-                HOOK_CHECK(make(5, kMemory, 0, parent) && short_calls == 2 && calls_after == 2);
+                HOOK_CHECK(make(5, kMemory, kMost, parent) && short_calls == 2 && calls_after == 2);
                 // The stack.
                 const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
                 note_handlers_memory(far_in_front_of(stack - 4096), stack);

@@ -160,7 +160,7 @@ class CommandLine(Base):
     def test_help(self):
         result = self.run_hanare("run", "--help")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        for word in ("--local", "--stats", "--progress", "--verbose", "PROG [ARGS...]"):
+        for word in ("--local", "--stats", "--progress", "--verbose", "--quiet", "PROG [ARGS...]"):
             self.assertIn(word, result.stdout)
 
     def test_stores_that_cannot_be_used(self):
@@ -330,6 +330,17 @@ class Execution(Base):
         self.assertEqual((result.returncode, result.stdout), (0, "1\n"))
         self.assertIn("hanare: local ", result.stderr)
         self.assertIn("hanare: no far memory was used\n", result.stderr)
+
+    def test_quiet(self):
+        row = {"HANARE_TEST_ROW": f"{MIB} {MIB} 0 0 0"}
+        for flags in ((), ("--verbose",)):
+            with self.subTest(flags=flags):
+                loud = self.run_hanare("run", *flags, "printf", "x", environment=row)
+                quiet = self.run_hanare("run", "--quiet", *flags, "printf", "x", environment=row)
+                self.assertRegex(loud.stderr, r"hanare: peak far memory 1 MiB.*\n$")
+                self.assertEqual((quiet.returncode, quiet.stdout), (0, "x"))
+                self.assertNotIn("peak far memory", quiet.stderr)
+                self.assertEqual(quiet.stderr == "", flags == ())
 
     @needs_first_place
     def test_other_preloaded_libraries_are_kept(self):

@@ -7,9 +7,9 @@
 // On entry: rax, rdi, rsi, rdx, r10, r8, r9 as for `syscall`; rcx and r11, which the instruction
 // destroys anyway, are free; the stack pointer is 136 bytes below the program's (its red zone and
 // the return address into the stub).  Returns with the program's stack pointer, rcx being 0 where
-// the stub makes the system call, or else where the stub jumps to, r11 being the stub's address
-// that was returned to.  Flags are kept, as the instruction keeps them: Rust's compilers rely on
-// it.
+// the stub, or the program, makes the system call, or else where the stub jumps to, r11 being the
+// stub's address that was returned to.  Flags are kept, as the instruction keeps them: Rust's
+// compilers rely on it.
 //
 // A transfer that may begin at once is made here, since asking for it takes longer than most; if it
 // was all transferred nobody needs to hear of it.
@@ -17,7 +17,8 @@
 // That the entry has returned before any system call is made is for the processor, which foresees
 // where functions return to from the calls it has seen: left by a jump only, the entry would make
 // it mistake all functions that return next, and with kernels that spoil what it remembers ("Safe
-// RET") no return behind a system call is foreseen.
+// RET") no return behind a system call is foreseen.  Nor are jumps that are taken there: from what
+// is made here one leads to the program, unless the stub has replaced what follows there.
 #include <cpuid.h>
 
 #include <algorithm>
@@ -46,8 +47,8 @@ static_assert(sizeof hanare_hook_files == 0x20000 && kFiles == 0x10000);
 static_assert(static_cast<int>(Place::kNear) == 1 && static_cast<int>(Place::kNearInParts) == 2 &&
               kPlaces == 0x10000 && kPartBytes == 0x10000);
 static_assert(sizeof hanare_hook_wanted == 0x10000 && sizeof hanare_hook_places == 0x20000 &&
-              kStubBytes == 64 && kStubReturnAt == 56 && kStubRedZoneBytes == 128 &&
-              kStubSyscallAt == 4 && kStubCallBytes == 17);
+              kStubBytes == 64 && kStubReturnAt == 56 && kStubBehindAt == kStubCallEnd + 21 &&
+              kStubRedZoneBytes == 128 && kStubSyscallAt == 4 && kStubCallBytes == 17);
 
 extern "C" {
 uint8_t hanare_hook_wanted[kWantedBytes] = {};
@@ -249,19 +250,25 @@ hanare_hook_transfer:                   # of a file that lets it begin
     come_from_stub
     movq    %rax, -16(%rsp)
     syscall
-    movq    %rdx, %rcx
+    movq    %rax, %rcx
     notq    %rcx
-    leaq    1(%rax,%rcx), %rcx          # 0 if it was all transferred
+    leaq    (%rdx,%rcx), %rcx           # negative if it was all transferred
+    bswapq  %rcx                        # to its sign, without a flag
+    movsbl  %cl, %ecx
+    bswapl  %ecx
+    movzbl  %cl, %ecx
     jrcxz   1f
-    movq    -16(%rsp), %rcx
-    jmp     hanare_hook_ask_again
-1:  popq    %r11                        # behind the stub's system call
+    popq    %r11
     .cfi_def_cfa_offset 128
     .cfi_register %rip, %r11
-    leaq    6(%r11), %r11
+    movq    21(%r11), %r11              # what is behind the stub's system call
     leaq    128(%rsp), %rsp
     .cfi_def_cfa_offset 0
     jmp     *%r11
+    .cfi_def_cfa_offset 136
+    .cfi_offset %rip, -136
+1:  movq    -16(%rsp), %rcx
+    jmp     hanare_hook_ask_again
     .cfi_endproc
     .size   hanare_hook_transfer, . - hanare_hook_transfer
 

@@ -52,9 +52,13 @@ public:
         std::memcpy(&distance, static_cast<const std::byte*>(memory_) + 1, sizeof distance);
         return static_cast<const std::byte*>(memory_) + 5 + distance;
     }
+    // As a function of the arguments of read(2).
+    int64_t read_into(int file, std::byte* memory, size_t bytes) {
+        map(nullptr, MAP_PRIVATE);
+        return reinterpret_cast<int64_t (*)(int, std::byte*, size_t)>(memory_)(file, memory, bytes);
+    }
     uint64_t call_at(void* hint, uint64_t argument, int flags) {
-        unmap();
-        memory_ = mmap(hint, code_.size(), PROT_READ | PROT_EXEC, flags, descriptor_, kCodeAt);
+        map(hint, flags);
         return reinterpret_cast<uint64_t (*)(uint64_t)>(memory_)(argument);
     }
     bool is_rewritten() const { return std::memcmp(memory_, code_.data(), code_.size()) != 0; }
@@ -66,6 +70,10 @@ public:
     }
 
 private:
+    void map(void* hint, int flags) {
+        unmap();
+        memory_ = mmap(hint, code_.size(), PROT_READ | PROT_EXEC, flags, descriptor_, kCodeAt);
+    }
     void unmap() {
         if (memory_ != MAP_FAILED) munmap(memory_, code_.size());
     }
@@ -95,6 +103,44 @@ TEST_F(SystemCallsTest, DoWhatTheReplacedInstructionsDid) {
                   MappedCode left({0x89, 0xf8, 0x0f, 0x05, 0xc3});
                   HOOK_CHECK(left.call(SYS_getpid) == static_cast<uint64_t>(getpid()));
                   HOOK_CHECK(!left.is_rewritten());
+                  return std::string();
+              }),
+              "");
+}
+
+std::byte read_memory[16];
+std::atomic<int> fell_short{0};
+
+GENERAL_REGISTERS Verdict answer_short(SystemCall& call, int64_t result) {
+    if (result == 4) __atomic_fetch_add(reinterpret_cast<int*>(&fell_short), 1, __ATOMIC_RELAXED);
+    call.finish(kAnswer);
+    return Verdict::kDone;
+}
+
+// With what is replaced behind them, and without.
+TEST_F(SystemCallsTest, ThatTransferGoOnWithWhatFollows) {
+    EXPECT_EQ(run_in_child([] {
+                  constexpr uint32_t kNumbers[] = {SYS_read};
+                  HOOK_CHECK(intercept(count_only, {SYS_read}, {{SYS_read, 0b10}},
+                                       {{}, kNumbers, answer_short}));
+                  const auto memory = reinterpret_cast<uintptr_t>(read_memory);
+                  note_handlers_memory(memory, memory + sizeof read_memory);
+                  int ends[2];
+                  HOOK_CHECK(pipe(ends) == 0 && write(ends[1], "twenty characters...", 20) == 20);
+                  let_transfers_begin(static_cast<uint64_t>(ends[0]), false, true);
+                  // xor %eax, %eax; syscall; add $1, %rax; ret
+                  MappedCode more({0x31, 0xc0, 0x0f, 0x05, 0x48, 0x83, 0xc0, 0x01, 0xc3});
+                  HOOK_CHECK(more.read_into(ends[0], read_memory, 8) == 9);
+                  HOOK_CHECK(more.is_rewritten() && std::memcmp(read_memory, "twenty c", 8) == 0);
+                  // mov $0, %eax; syscall; add $1, %rax; ret
+                  MappedCode same({0xb8, 0, 0, 0, 0, 0x0f, 0x05, 0x48, 0x83, 0xc0, 0x01, 0xc3});
+                  HOOK_CHECK(same.read_into(ends[0], read_memory, 8) == 9);
+                  HOOK_CHECK(same.is_rewritten() && std::memcmp(read_memory, "haracter", 8) == 0);
+                  HOOK_CHECK(calls == 0 && fell_short == 0);
+                  HOOK_CHECK(more.read_into(ends[0], read_memory, 8) == kAnswer + 1);
+                  HOOK_CHECK(write(ends[1], "four", 4) == 4);
+                  HOOK_CHECK(same.read_into(ends[0], read_memory, 8) == kAnswer + 1);
+                  HOOK_CHECK(calls == 0 && fell_short == 2);
                   return std::string();
               }),
               "");

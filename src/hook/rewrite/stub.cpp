@@ -26,10 +26,11 @@ namespace {
 
 constexpr size_t kBeforeEnd = 16;
 constexpr size_t kShiftedFrom = 21;
-constexpr size_t kCallEnd = 27;
+constexpr size_t kCallEnd = kStubCallEnd;
 constexpr size_t kCallBytes = 6;
 constexpr size_t kSyscallBegin = 31;
 constexpr size_t kAfterBegin = 33;
+constexpr size_t kJumpInPlace = kAfterBegin + kJumpBytes;
 
 constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
     0x48, 0x8d, 0x64, 0x24, 0x80,     // lea -128(%rsp), %rsp
@@ -41,7 +42,8 @@ constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
 static_assert(kSyscallBegin - kCallEnd == kStubSyscallAt);
 static_assert(kStubCallBytes == kAfterBegin - kBeforeEnd);
 static_assert(kBeforeEnd == SyscallSite::kBeforeBytesMax);
-static_assert(kAfterBegin + SyscallSite::kAfterBytesMax + kJumpBytes <= kStubReturnAt);
+static_assert(kAfterBegin + SyscallSite::kAfterBytesMax + kJumpBytes <= kStubBehindAt &&
+              kJumpInPlace + kJumpBytes <= kStubBehindAt);
 
 constexpr uint8_t kDefCfaExpression = 0x0f, kValExpression = 0x16;
 constexpr uint8_t kRip = 16;
@@ -198,6 +200,12 @@ const uint8_t* StubArea::add(const SyscallSite& site, const uint8_t* place) noex
     }
     std::memcpy(code + kBeforeEnd, kMiddle.data(), kMiddle.size());
     write_call(code + kCallEnd);
+    if (site.stays()) {
+        if (!write_jump(code + kJumpInPlace, code + kJumpInPlace, place)) return nullptr;
+        code[kCallEnd + 1] = kJumpInPlace - kCallEnd - 2;
+    }
+    const uint8_t* const behind = site.after_bytes == 0 ? goes_on : code + kAfterBegin;
+    std::memcpy(code + kStubBehindAt, &behind, sizeof behind);
     std::memcpy(code + kStubReturnAt, &goes_on, sizeof goes_on);
     ++count_;
     return begin;

@@ -6,11 +6,16 @@
 //   offset  0  what was replaced in front of the system call, ending at 16
 //          16  lea -128(%rsp), %rsp          the program's red zone
 //          21  call entry                    which restores the stack pointer
-//          27  jrcxz 31
+//          27  jrcxz 31 or 38
 //          29  jmp *%rcx                     to who comes back to 31 or 33, and may ask the handler
 //          31  syscall                       with the program's stack pointer (clone)
 //          33  what was replaced behind it, and a jump to where the program goes on
+//          38  a jump to the system call     if that has stayed where it was
+//          48  what is behind the system call: where the program goes on, or 33
 //          56  where the program goes on: for unwinding
+//
+// A system call that nobody has to hear of is made where the program has it wherever that can be:
+// behind the kernel, processors may have forgotten where jumps lead.
 //
 // Since all stubs are alike, one description of a frame serves them all: it computes from the
 // program counter whether the stack pointer is shifted, and reads the return address at 56.  With
@@ -30,7 +35,9 @@
 namespace hanare::hook {
 
 inline constexpr size_t kStubBytes = 64;
+inline constexpr size_t kStubBehindAt = 48;
 inline constexpr size_t kStubReturnAt = 56;
+inline constexpr size_t kStubCallEnd = 27;
 inline constexpr size_t kStubRedZoneBytes = 128;
 inline constexpr size_t kStubCallBytes = 17;  // from 16 to 33
 inline constexpr size_t kStubSyscallAt = 4;   // from 27 to 31

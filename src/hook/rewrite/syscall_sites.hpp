@@ -27,9 +27,11 @@ struct SyscallSite {
 
     static constexpr size_t kSyscallBytes = 2;
     static constexpr size_t kBeforeBytesMax = 16;
-    static constexpr size_t kAfterBytesMax = 12;
+    static constexpr size_t kAfterBytesMax = 10;
 
     bool usable() const noexcept { return before_bytes + after_bytes != 0; }
+    // Whether the jump takes the place of what is in front only.
+    bool stays() const noexcept { return before_bytes >= kJumpBytes; }
     const uint8_t* begin() const noexcept { return syscall - before_bytes; }
     // Where the program goes on.
     const uint8_t* end() const noexcept { return syscall + kSyscallBytes + after_bytes; }
