@@ -37,12 +37,17 @@ TcpConnection::Outcome TcpConnection::serve() noexcept {
     for (size_t turn = 0; turn < kTurnsMax && received_bytes < kTurnsBytesMax; ++turn) {
         if (!carry_out()) return is_broken_ ? Outcome::kClosed : Outcome::kFull;
         const ptrdiff_t moved = receive();
-        if (moved == -EAGAIN) return Outcome::kIdle;
+        if (moved == -EAGAIN) return answered(Outcome::kIdle);
         if (moved <= 0) return Outcome::kClosed;
         received_bytes += static_cast<size_t>(moved);
     }
     if (!carry_out()) return is_broken_ ? Outcome::kClosed : Outcome::kFull;
-    return Outcome::kMore;
+    return answered(Outcome::kMore);
+}
+
+TcpConnection::Outcome TcpConnection::answered(Outcome outcome) noexcept {
+    if (flush()) return outcome;
+    return is_broken_ ? Outcome::kClosed : Outcome::kFull;
 }
 
 // Without a handshake afterwards: it has succeeded.
@@ -76,13 +81,20 @@ bool TcpConnection::begin_to_seal() noexcept {
 // All that has come; false when the answers cannot be sent.
 bool TcpConnection::carry_out() noexcept {
     do {
-        if (!flush()) return false;
+        if (!may_answer_later() && !flush()) return false;
         while (!is_broken_ && out_data_ == 0 && out_end_ + kAnswerBytesMax <= kAnswersBytes &&
                (data_left_ != 0 ? go_on_with_put() : begin_request())) {
         }
-    } while (out_begin_ != out_end_ && !is_broken_);
+    } while (out_begin_ != out_end_ && !is_broken_ && !may_answer_later());
     // What was taken may still lie in the transport.
-    return !is_broken_ && flush();
+    return !is_broken_ && (may_answer_later() || flush());
+}
+
+// Nothing but answers to large puts: several of these take one system call here and there, as long
+// as there is more to receive.
+bool TcpConnection::may_answer_later() const noexcept {
+    return put_answers_ != 0 && out_begin_ == 0 && put_answers_ < kPutAnswersMax &&
+           out_end_ == put_answers_ * sizeof(AnswerHeader);
 }
 
 // ---- requests
@@ -108,7 +120,10 @@ ptrdiff_t TcpConnection::receive() noexcept {
     const size_t placed = std::min<size_t>(static_cast<size_t>(moved), parts[0].bytes);
     data_left_ -= static_cast<uint32_t>(placed);
     in_end_ += static_cast<size_t>(moved) - placed;
-    if (is_direct && data_left_ == 0) answer(put_status_);
+    if (is_direct && data_left_ == 0) {
+        answer(put_status_);
+        ++put_answers_;
+    }
     return moved;
 }
 
@@ -289,6 +304,7 @@ bool TcpConnection::flush() noexcept {
         out_data_ = std::min(out_data_, out_end_ - out_begin_);
     }
     out_begin_ = out_end_ = 0;
+    put_answers_ = 0;
     const int error = transport_->flush();
     is_broken_ = is_broken_ || (error != 0 && error != -EAGAIN);
     return error == 0;

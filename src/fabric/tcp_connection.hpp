@@ -57,12 +57,15 @@ private:
     static_assert(kInBytes >= sizeof(RequestHeader) + kMessageBytesMax);
     static constexpr size_t kAnswersBytes = 8192;
     static constexpr size_t kTurnsMax = 32;
+    static constexpr size_t kPutAnswersMax = 4;
     static constexpr size_t kTurnsBytesMax = size_t{2} << 20;
 
     size_t in_bytes() const noexcept { return in_end_ - in_begin_; }
     Outcome shake_hands() noexcept;
     bool begin_to_seal() noexcept;
     bool carry_out() noexcept;
+    bool may_answer_later() const noexcept;
+    Outcome answered(Outcome outcome) noexcept;
     bool begin_request() noexcept;
     void begin_put() noexcept;
     bool go_on_with_put() noexcept;
@@ -100,7 +103,8 @@ private:
     const std::unique_ptr<std::byte[]> out_;
     size_t out_begin_ = 0;
     size_t out_end_ = 0;
-    size_t out_data_ = 0;  // at the end of it, that goes as it is
+    size_t out_data_ = 0;     // at the end of it, that goes as it is
+    size_t put_answers_ = 0;  // in it, to puts that came straight into their regions
 };
 
 }  // namespace hanare::fabric

@@ -80,13 +80,9 @@ void TcpLink::post(Operation& operation) noexcept {
     start(operation);
 }
 
-void TcpLink::add(Operation& operation) noexcept {
-    const sys::SignalBlock no_signals;
-    queue(operation);
-}
+void TcpLink::add(Operation& operation) noexcept { queue(operation); }
 
 void TcpLink::send_added() noexcept {
-    const sys::SignalBlock no_signals;
     {
         const sys::LockGuard guard(send_lock_);
         pump();
@@ -404,6 +400,10 @@ bool TcpLink::turn(const Operation& operation) noexcept {
 bool TcpLink::test(Operation& operation) noexcept {
     if (operation.is_done()) return true;
     const sys::SignalBlock no_signals;
+    return look(operation);
+}
+
+bool TcpLink::look(Operation& operation) noexcept {
     if (turn(operation)) return true;
     const uint64_t now = sys::now_ns();
     look_after_peer(now);

@@ -70,10 +70,12 @@ public:
     TcpLink& operator=(const TcpLink&) = delete;
 
     void post(Operation& operation) noexcept override;
-    // Instead of post() for each of several: small requests then go together.
+    bool test(Operation& operation) noexcept override;
+    // For who has all signals blocked.  The first two instead of post() for each of several: small
+    // requests then go together; the third instead of test().
     void add(Operation& operation) noexcept;
     void send_added() noexcept;
-    bool test(Operation& operation) noexcept override;
+    bool look(Operation& operation) noexcept;
     hanare_status wait(Operation& operation) noexcept override;
     hanare_status carry_out(Operation& operation) noexcept override;
     void end() noexcept override;

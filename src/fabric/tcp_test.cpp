@@ -408,6 +408,52 @@ TEST_P(TcpOpen, HalfARequest) {
     }
 }
 
+// Answers to large puts may come together, but do not wait for what the peer sends only then.
+TEST_P(TcpOpen, PutsAreAnsweredBeforeTheNextHasCome) {
+    constexpr uint32_t kCarried = 20'000;
+    const sys::FileDescriptor socket =
+        sys::connect_tcp("127.0.0.1", service->port(), kConnectMs).value();
+    std::vector<std::byte> frames;
+    uint32_t made = 0;
+    const auto add_put = [&] {
+        RequestHeader header = {
+            .kind = Kind::kPut, .bytes = kCarried, .sequence = made++, .capability = all};
+        seal(header);
+        const auto bytes = std::as_bytes(std::span(&header, 1));
+        frames.insert(frames.end(), bytes.begin(), bytes.end());
+        frames.insert(frames.end(), kCarried, std::byte{7});
+    };
+    const auto move = [&](bool sends, std::span<std::byte> data) {
+        while (!data.empty()) {
+            const sys::Part part = {data.data(), data.size()};
+            const ptrdiff_t moved = sends ? sys::send_parts(socket.number(), {&part, 1})
+                                          : sys::receive_parts(socket.number(), {&part, 1});
+            if (moved > 0) data = data.subspan(static_cast<size_t>(moved));
+            if (moved > 0) continue;
+            if (moved != -EAGAIN) return false;
+            const sys::Ready ready = sys::wait_for_socket(
+                socket.number(), {.to_read = !sends, .to_write = sends}, kConnectMs);
+            if (!ready.to_read && !ready.to_write) return false;
+        }
+        return true;
+    };
+    for (const uint32_t whole : {1u, 2u, 3u, 4u, 5u, 9u}) {
+        frames.clear();
+        for (uint32_t i = 0; i <= whole; ++i) add_put();
+        const size_t half = frames.size() - kCarried / 2;
+        ASSERT_TRUE(move(true, std::span(frames).first(half)));
+        std::vector<AnswerHeader> answers(whole);
+        ASSERT_TRUE(move(false, std::as_writable_bytes(std::span(answers)))) << whole;
+        for (uint32_t i = 0; i < whole; ++i) {
+            EXPECT_EQ(answers[i].sequence, made - 1 - whole + i);
+            EXPECT_EQ(answers[i].status, HANARE_STATUS_OK);
+        }
+        ASSERT_TRUE(move(true, std::span(frames).subspan(half)));
+        ASSERT_TRUE(move(false, std::as_writable_bytes(std::span(answers).first(1))));
+        EXPECT_EQ(answers[0].sequence, made - 1);
+    }
+}
+
 // One that always has something to do does not keep the service from another.
 TEST_P(Tcp, BusyPeersLeaveTimeForOthers) {
     std::atomic<bool> is_over{false};

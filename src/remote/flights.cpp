@@ -86,7 +86,7 @@ hanare_status Flights::status_of(Flight& flight) noexcept {
 }
 
 bool Flights::is_done(Flight& flight) noexcept {
-    return !flight.operation || link_.test(*flight.operation);
+    return !flight.operation || link_.look(*flight.operation);
 }
 
 bool Flights::is_one_done() noexcept {

@@ -3,7 +3,7 @@
 // Flights: transfers of a store that are under way on one connection.  They are answered in the
 // order in which they were started.
 //
-// Started by one thread at a time, completed by one at a time; async-signal-safe, nothing
+// Started by one thread at a time, completed by one at a time, with all signals blocked; nothing
 // allocates, but for the beginning and the end.
 #pragma once
 

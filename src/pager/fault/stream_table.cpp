@@ -244,9 +244,9 @@ StreamTable::Advice StreamTable::observe_locked(uint32_t block, uint32_t part, b
     stream->depth = std::min({stream->depth, around.depth_blocks, share});
     const uint32_t room = step_count(block, stream->step, around.block_count);
     const uint32_t wanted = std::min(stream->depth, room);
-    // A sixteenth of the distance at a time: the device gets its next work early.
+    // An eighth of the distance at a time: the device gets its next work early, and not in pieces.
     if (wanted > stream->ahead &&
-        (stream->ahead <= wanted - std::max(1u, wanted / 16) || wanted == room)) {
+        (stream->ahead <= wanted - std::max(1u, wanted / 8) || wanted == room)) {
         advice.step = stream->step;
         advice.count = wanted - stream->ahead;
         advice.first = block + (stream->ahead + 1) * static_cast<uint32_t>(stream->step);

@@ -173,7 +173,9 @@ TEST_F(StreamTableTest, WhatAShortStreamReadsInVainIsBounded) {
             EXPECT_LE(next - block, kDepth);
         }
     }
-    EXPECT_EQ(last, 59 + kDepth);
+    // It goes on by an eighth at a time.
+    EXPECT_GT(last, 59 + kDepth - kDepth / 8);
+    EXPECT_LE(last, 59 + kDepth);
 }
 
 TEST_F(StreamTableTest, AStreamServedByPartsJumpsOverSparseBlocks) {
