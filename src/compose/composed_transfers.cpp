@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compose/pieces.hpp"
+#include "sys/signal.hpp"
 
 namespace hanare::compose {
 
@@ -55,6 +56,7 @@ bool ComposedTransfers::is_refused() const noexcept {
 // ---- starting
 
 size_t ComposedTransfers::start(IoRequest* const* requests, size_t count) noexcept {
+    const sys::SignalBlock no_signals;
     size_t started = 0;
     Part* refused = nullptr;
     {
@@ -260,6 +262,7 @@ IoRequest* ComposedTransfers::hand_out(Job& job) noexcept {
 }
 
 IoRequest* ComposedTransfers::next_completed(bool wait) noexcept {
+    const sys::SignalBlock no_signals;
     const Taking taking(taking_);
     if (!taking.is_ours()) return nullptr;
     if (is_list()) {
@@ -282,6 +285,7 @@ IoRequest* ComposedTransfers::next_completed(bool wait) noexcept {
 // Where another thread takes them, it need not be told.
 bool ComposedTransfers::has_completed() const noexcept {
     if (!is_under_way()) return false;
+    const sys::SignalBlock no_signals;
     const Taking taking(taking_);
     const uint64_t number = jobs_taken_.load(std::memory_order_relaxed);
     if (!taking.is_ours() || number == jobs_begun_.load(std::memory_order_acquire)) return false;
@@ -302,6 +306,7 @@ bool ComposedTransfers::has_completed() const noexcept {
 
 // While the program does not fault nobody takes what has arrived.
 void ComposedTransfers::group_wanted() noexcept {
+    const sys::SignalBlock no_signals;
     const Taking taking(taking_);
     if (!taking.is_ours()) return;
     collect();

@@ -35,19 +35,25 @@ TcpConnection::Outcome TcpConnection::serve() noexcept {
     }
     size_t received_bytes = 0;
     for (size_t turn = 0; turn < kTurnsMax && received_bytes < kTurnsBytesMax; ++turn) {
-        if (!carry_out()) return is_broken_ ? Outcome::kClosed : Outcome::kFull;
+        if (!carry_out()) return is_broken_ ? closed() : Outcome::kFull;
         const ptrdiff_t moved = receive();
         if (moved == -EAGAIN) return answered(Outcome::kIdle);
-        if (moved <= 0) return Outcome::kClosed;
+        if (moved <= 0) return closed();
         received_bytes += static_cast<size_t>(moved);
     }
-    if (!carry_out()) return is_broken_ ? Outcome::kClosed : Outcome::kFull;
+    if (!carry_out()) return is_broken_ ? closed() : Outcome::kFull;
     return answered(Outcome::kMore);
 }
 
 TcpConnection::Outcome TcpConnection::answered(Outcome outcome) noexcept {
     if (flush()) return outcome;
     return is_broken_ ? Outcome::kClosed : Outcome::kFull;
+}
+
+// Puts that have come as a whole are answered even where nothing sensible follows.
+TcpConnection::Outcome TcpConnection::closed() noexcept {
+    if (may_answer_later()) flush();
+    return Outcome::kClosed;
 }
 
 // Without a handshake afterwards: it has succeeded.
@@ -284,11 +290,13 @@ void TcpConnection::send_with(std::span<std::byte> data) noexcept {
     if (!rest.empty()) std::memcpy(out_.get() + out_end_, rest.data(), rest.size());
     out_end_ += rest.size();
     if (leaves) out_data_ = rest.size();
+    put_answers_ = 0;  // nothing may wait behind this
     if (out_begin_ == out_end_) out_begin_ = out_end_ = 0;
 }
 
 // Whether nothing is left to send.
 bool TcpConnection::flush() noexcept {
+    put_answers_ = 0;
     while (out_begin_ != out_end_) {
         const size_t framed = out_end_ - out_begin_ - out_data_;
         const std::array<sys::Part, 2> parts = {
@@ -304,7 +312,6 @@ bool TcpConnection::flush() noexcept {
         out_data_ = std::min(out_data_, out_end_ - out_begin_);
     }
     out_begin_ = out_end_ = 0;
-    put_answers_ = 0;
     const int error = transport_->flush();
     is_broken_ = is_broken_ || (error != 0 && error != -EAGAIN);
     return error == 0;

@@ -66,6 +66,7 @@ private:
     bool carry_out() noexcept;
     bool may_answer_later() const noexcept;
     Outcome answered(Outcome outcome) noexcept;
+    Outcome closed() noexcept;
     bool begin_request() noexcept;
     void begin_put() noexcept;
     bool go_on_with_put() noexcept;

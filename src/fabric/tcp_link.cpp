@@ -404,7 +404,7 @@ bool TcpLink::test(Operation& operation) noexcept {
 }
 
 bool TcpLink::look(Operation& operation) noexcept {
-    if (turn(operation)) return true;
+    if (operation.is_done() || turn(operation)) return true;
     const uint64_t now = sys::now_ns();
     look_after_peer(now);
     if (now >= operation.deadline_ns) cancel(operation);

@@ -452,6 +452,14 @@ TEST_P(TcpOpen, PutsAreAnsweredBeforeTheNextHasCome) {
         ASSERT_TRUE(move(false, std::as_writable_bytes(std::span(answers).first(1))));
         EXPECT_EQ(answers[0].sequence, made - 1);
     }
+    // Nor for anything at all.
+    frames.clear();
+    for (uint32_t i = 0; i < 3; ++i) add_put();
+    ASSERT_TRUE(move(true, frames));
+    ASSERT_EQ(shutdown(socket.number(), SHUT_WR), 0);
+    std::vector<AnswerHeader> answers(3);
+    ASSERT_TRUE(move(false, std::as_writable_bytes(std::span(answers))));
+    EXPECT_EQ(answers[2].sequence, made - 1);
 }
 
 // One that always has something to do does not keep the service from another.

@@ -2,6 +2,7 @@
 #include "remote/remote_transfers.hpp"
 
 #include "remote/remote_store.hpp"
+#include "sys/signal.hpp"
 
 namespace hanare::remote {
 
@@ -9,6 +10,7 @@ RemoteTransfers::RemoteTransfers(RemoteStore& store, std::optional<BounceRing> b
     : flights_(store, Use::kShared, kInFlightMax, std::move(bounces)) {}
 
 size_t RemoteTransfers::start(store::IoRequest* const* requests, size_t count) noexcept {
+    const sys::SignalBlock no_signals;
     const sys::LockGuard guard(start_lock_);
     size_t started = 0;
     while (started < count && flights_.start(*requests[started])) ++started;
@@ -17,6 +19,7 @@ size_t RemoteTransfers::start(store::IoRequest* const* requests, size_t count) n
 }
 
 store::IoRequest* RemoteTransfers::next_completed(bool wait) noexcept {
+    const sys::SignalBlock no_signals;
     const sys::LockGuard guard(take_lock_);
     if (wait) flights_.wait_for_oldest();
     return flights_.take();
@@ -25,6 +28,7 @@ store::IoRequest* RemoteTransfers::next_completed(bool wait) noexcept {
 // Where another thread takes them, it need not be told.
 bool RemoteTransfers::has_completed() const noexcept {
     if (flights_.is_empty()) return false;
+    const sys::SignalBlock no_signals;
     if (!take_lock_.try_lock()) return false;
     const bool is_one_done = flights_.is_one_done();
     take_lock_.unlock();

@@ -76,8 +76,8 @@ public:
 };
 
 // Asynchronous transfers that belong to no thread: any may start them, fault handlers included, and
-// any may complete them, one at a time.  Neither allocates nor throws.  Callers have all signals
-// blocked: they call it several times for each fault.
+// any may complete them, one at a time.  Neither allocates nor throws, and signals are blocked
+// while a lock is held.
 class SharedTransfers {
 public:
     static constexpr size_t kInFlightMax = 512;
