@@ -61,13 +61,19 @@ void wait_until_asleep(pid_t thread) {
     }
 }
 
-std::string cancel_a_reader() {
-    Blocked blocked;
-    HOOK_CHECK(pipe(blocked.pipe_ends) == 0);
-    pthread_t thread;
-    HOOK_CHECK(pthread_create(&thread, nullptr, read_for_ever, &blocked) == 0);
+// Returns when the thread sleeps.
+bool begin(Blocked& blocked, void* (*function)(void*), pthread_t& thread) {
+    if (pipe(blocked.pipe_ends) != 0) return false;
+    if (pthread_create(&thread, nullptr, function, &blocked) != 0) return false;
     blocked.reader.wait(0);
     wait_until_asleep(blocked.reader);
+    return true;
+}
+
+std::string cancel_a_reader() {
+    Blocked blocked;
+    pthread_t thread;
+    HOOK_CHECK(begin(blocked, read_for_ever, thread));
     HOOK_CHECK(pthread_cancel(thread) == 0);
     void* result = nullptr;
     HOOK_CHECK(pthread_join(thread, &result) == 0);
@@ -89,11 +95,8 @@ TEST_F(SystemCallsTest, ThatNobodyAskedForAreMadeWhereTheyWere) {
     EXPECT_EQ(run_in_child([] {
                   HOOK_CHECK(intercept(count_only, {}));
                   Blocked blocked;
-                  HOOK_CHECK(pipe(blocked.pipe_ends) == 0);
                   pthread_t thread;
-                  HOOK_CHECK(pthread_create(&thread, nullptr, poll_for_ever, &blocked) == 0);
-                  blocked.reader.wait(0);
-                  wait_until_asleep(blocked.reader);
+                  HOOK_CHECK(begin(blocked, poll_for_ever, thread));
                   Dl_info module = {};
                   Dl_info libc = {};
                   HOOK_CHECK(dladdr(place_of(blocked.reader), &module) != 0);

@@ -26,7 +26,6 @@ namespace {
 
 constexpr size_t kBeforeEnd = 16;
 constexpr size_t kShiftedFrom = 21;
-constexpr size_t kCallEnd = kStubCallEnd;
 constexpr size_t kCallBytes = 6;
 constexpr size_t kSyscallBegin = 31;
 constexpr size_t kAfterBegin = 33;
@@ -39,7 +38,7 @@ constexpr std::array<uint8_t, kAfterBegin - kBeforeEnd> kMiddle = {
     0xff, 0xe1,                       // jmp *%rcx
     0x0f, 0x05,                       // syscall
 };
-static_assert(kSyscallBegin - kCallEnd == kStubSyscallAt);
+static_assert(kSyscallBegin - kStubCallEnd == kStubSyscallAt);
 static_assert(kStubCallBytes == kAfterBegin - kBeforeEnd);
 static_assert(kBeforeEnd == SyscallSite::kBeforeBytesMax);
 static_assert(kAfterBegin + SyscallSite::kAfterBytesMax + kJumpBytes <= kStubBehindAt &&
@@ -51,7 +50,7 @@ constexpr uint8_t kFrameAddress[] = {HANARE_STUB_FRAME};
 constexpr uint8_t kReturnAddress[] = {HANARE_STUB_RETURN};
 static_assert(sizeof kFrameAddress == HANARE_STUB_FRAME_BYTES);
 static_assert(sizeof kReturnAddress == HANARE_STUB_RETURN_BYTES);
-static_assert(kFrameAddress[9] == kShiftedFrom && kFrameAddress[13] == kCallEnd &&
+static_assert(kFrameAddress[9] == kShiftedFrom && kFrameAddress[13] == kStubCallEnd &&
               kFrameAddress[5] == kStubBytes - 1 && kStubRedZoneBytes == 1U << 7 &&
               kReturnAddress[7] == kStubReturnAt);
 
@@ -199,10 +198,10 @@ const uint8_t* StubArea::add(const SyscallSite& site, const uint8_t* place) noex
         return nullptr;
     }
     std::memcpy(code + kBeforeEnd, kMiddle.data(), kMiddle.size());
-    write_call(code + kCallEnd);
+    write_call(code + kStubCallEnd);
     if (site.stays()) {
         if (!write_jump(code + kJumpInPlace, code + kJumpInPlace, place)) return nullptr;
-        code[kCallEnd + 1] = kJumpInPlace - kCallEnd - 2;
+        code[kStubCallEnd + 1] = kJumpInPlace - kStubCallEnd - 2;
     }
     const uint8_t* const behind = site.after_bytes == 0 ? goes_on : code + kAfterBegin;
     std::memcpy(code + kStubBehindAt, &behind, sizeof behind);
